@@ -1,0 +1,1 @@
+//! Every agent-conversation protocol, read and written without loss.
