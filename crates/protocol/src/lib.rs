@@ -1,1 +1,9 @@
 //! Every agent-conversation protocol, read and written without loss.
+
+pub mod dialect;
+pub mod ident;
+pub mod journal;
+pub mod json;
+pub mod record;
+pub mod residue;
+pub mod sse;

@@ -1,0 +1,160 @@
+//! The dialects: one folder per protocol, one line each in [`ALL`].
+//!
+//! A dialect decodes records of its protocol to events and encodes events to records. Byte
+//! identity within a dialect is not its business: the residue engine replays the frames that
+//! decoding left, and asks the dialect's encoder only for events that have none of its own.
+
+mod adapter;
+pub mod journal;
+pub mod pydantic_ai;
+
+mod convert;
+mod options;
+
+pub use adapter::{JsonRecords, ReadJson};
+pub use convert::{Decoding, Encoding, decode};
+pub use options::{DecodeOptions, EncodeOptions, Start, Target};
+
+use crate::journal::{Batch, Kind};
+use crate::record::{Framing, Record, Role};
+
+/// Which dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "each is described in its registry entry")]
+pub enum Id {
+    ThreadProtocol,
+    Aitp,
+    OpenaiThreads,
+    Envelope,
+    Looopy,
+    AgentApi,
+    A2a,
+    AiSdkStream,
+    AiSdkMessages,
+    PydanticAi,
+    AgUi,
+    Journal,
+}
+
+impl Id {
+    /// The dialect's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ThreadProtocol => "thread-protocol",
+            Self::Aitp => "aitp",
+            Self::OpenaiThreads => "openai-threads",
+            Self::Envelope => "envelope",
+            Self::Looopy => "looopy",
+            Self::AgentApi => "agent-api",
+            Self::A2a => "a2a",
+            Self::AiSdkStream => "ai-sdk-stream",
+            Self::AiSdkMessages => "ai-sdk-messages",
+            Self::PydanticAi => "pydantic-ai",
+            Self::AgUi => "ag-ui",
+            Self::Journal => "journal",
+        }
+    }
+}
+
+/// A protocol's codec: its entry in the registry.
+pub struct Dialect {
+    /// Which one.
+    pub id: Id,
+    /// What it is, in one line.
+    pub about: &'static str,
+    /// Versions that can be asked for when writing, newest first.
+    pub versions: &'static [&'static str],
+    /// How its records stand in a file.
+    pub framing: Framing,
+    /// Makes a decoder for one source.
+    pub decoder: fn(&DecodeOptions) -> Box<dyn Decoder>,
+    /// Makes an encoder for one output.
+    pub encoder: fn(&EncodeOptions) -> Box<dyn Encoder>,
+    /// Whether other dialects' frames travel inside it.
+    pub carrier: Carrier,
+    /// How sure it is that a source, by its beginning, is its own: 0 (no) to 100.
+    pub detect: fn(&str) -> u8,
+    /// Which event fields its encoder writes, for the loss report.
+    pub carries: fn(Kind, &str) -> bool,
+}
+
+/// Whether other dialects' frames travel inside a dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// They do: nothing is lost on the way through.
+    Frames,
+    /// They do not.
+    Nothing,
+}
+
+/// Reads records.
+pub trait Decoder {
+    /// Reads one record and passes on what it means. A record that cannot be read is passed on
+    /// as it is, without events.
+    fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>));
+
+    /// The source has ended.
+    fn finish(&mut self, _sink: &mut dyn FnMut(Batch<'_>)) {}
+}
+
+/// Writes records for events that have no frame of the dialect.
+pub trait Encoder {
+    /// Writes what the events say.
+    fn batch(&mut self, batch: &Batch<'_>, out: &mut Records);
+
+    /// Takes note of events whose record is replayed from its frame.
+    fn observe(&mut self, _batch: &Batch<'_>) {}
+
+    /// Writes what is left to write.
+    fn finish(&mut self, _out: &mut Records) {}
+}
+
+/// Records an encoder made, in order.
+#[derive(Debug, Default)]
+pub struct Records {
+    list: Vec<(Role, String)>,
+}
+
+impl Records {
+    /// Adds a record.
+    pub fn item(&mut self, body: impl Into<String>) {
+        self.list.push((Role::Item, body.into()));
+    }
+
+    /// Adds a document's head: everything up to its first item.
+    pub fn head(&mut self, body: impl Into<String>) {
+        self.list.push((Role::Head, body.into()));
+    }
+
+    /// Adds a document's tail: everything after its last item.
+    pub fn tail(&mut self, body: impl Into<String>) {
+        self.list.push((Role::Tail, body.into()));
+    }
+
+    fn drain(&mut self) -> impl Iterator<Item = (Role, String)> + '_ {
+        self.list.drain(..)
+    }
+}
+
+/// Every dialect.
+pub const ALL: &[Dialect] = &[pydantic_ai::DIALECT, journal::DIALECT];
+
+/// The dialect of that name.
+pub fn named(name: &str) -> Option<&'static Dialect> {
+    ALL.iter().find(|d| d.id.name() == name)
+}
+
+/// The dialect's registry entry.
+pub fn get(id: Id) -> Option<&'static Dialect> {
+    ALL.iter().find(|d| d.id == id)
+}
+
+/// The dialect a source is written in, judged by its beginning.
+pub fn detect(head: &str) -> Option<&'static Dialect> {
+    let head = head.trim_start_matches('\u{feff}');
+    ALL.iter()
+        .map(|d| ((d.detect)(head), d))
+        .filter(|(score, _)| *score > 0)
+        .max_by_key(|(score, _)| *score)
+        .map(|(_, d)| d)
+}

@@ -1,0 +1,151 @@
+//! Driving decoders and encoders: bytes in, batches through, bytes out.
+
+use super::{Carrier, DecodeOptions, Decoder, Dialect, EncodeOptions, Encoder, Records};
+use crate::journal::Batch;
+use crate::json::{SyntaxError, SyntaxKind};
+use crate::record::{Feeder, Writer, split};
+use crate::residue;
+
+/// Reads a whole source, passing on batch after batch.
+pub fn decode(
+    dialect: &Dialect,
+    options: &DecodeOptions,
+    source: &str,
+    mut sink: impl FnMut(Batch<'_>),
+) {
+    let mut decoder = (dialect.decoder)(options);
+    split(dialect.framing, source, |record| decoder.record(record, &mut sink));
+    decoder.finish(&mut sink);
+}
+
+/// Reads a source as its bytes arrive.
+pub struct Decoding {
+    decoder: Box<dyn Decoder>,
+    feeder: Feeder,
+    pending: Vec<u8>,
+}
+
+impl Decoding {
+    /// Begins to read.
+    pub fn new(dialect: &Dialect, options: &DecodeOptions) -> Self {
+        Self {
+            decoder: (dialect.decoder)(options),
+            feeder: Feeder::new(dialect.framing),
+            pending: Vec::new(),
+        }
+    }
+
+    /// Reads more bytes and passes on what is complete.
+    pub fn push(
+        &mut self,
+        bytes: &[u8],
+        mut sink: impl FnMut(Batch<'_>),
+    ) -> Result<(), SyntaxError> {
+        self.pending.extend_from_slice(bytes);
+        let text = valid_prefix(&self.pending)?;
+        let decoder = &mut self.decoder;
+        let used = self.feeder.feed(text, |record| decoder.record(record, &mut sink));
+        self.pending.drain(..used);
+        Ok(())
+    }
+
+    /// Bytes held because the record they belong to is not complete.
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// The source has ended.
+    pub fn finish(mut self, mut sink: impl FnMut(Batch<'_>)) -> Result<(), SyntaxError> {
+        let text = std::str::from_utf8(&self.pending)
+            .map_err(|e| SyntaxError { at: e.valid_up_to(), kind: SyntaxKind::NotUtf8 })?;
+        let decoder = &mut self.decoder;
+        self.feeder.end(text, |record| decoder.record(record, &mut sink));
+        self.decoder.finish(&mut sink);
+        Ok(())
+    }
+}
+
+/// The text at hand, less a character whose last bytes have not arrived.
+fn valid_prefix(bytes: &[u8]) -> Result<&str, SyntaxError> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        Err(e) if e.error_len().is_none() => {
+            let valid = bytes.get(..e.valid_up_to()).unwrap_or(&[]);
+            Ok(std::str::from_utf8(valid).unwrap_or(""))
+        }
+        Err(e) => Err(SyntaxError { at: e.valid_up_to(), kind: SyntaxKind::NotUtf8 }),
+    }
+}
+
+/// Writes batches in a dialect: replays frames of its own, encodes the rest.
+pub struct Encoding {
+    dialect: &'static Dialect,
+    encoder: Box<dyn Encoder>,
+    writer: Writer,
+    replay: Replay,
+    records: Records,
+    scratch: String,
+}
+
+/// Whether the dialect's own frames are written as they were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Replay {
+    Frames,
+    /// A version was asked for, so everything is written anew for it.
+    Nothing,
+}
+
+impl Encoding {
+    /// Begins to write.
+    pub fn new(dialect: &'static Dialect, options: &EncodeOptions) -> Self {
+        let anew = options.target.is_some() || options.agent.is_some();
+        Self {
+            dialect,
+            encoder: (dialect.encoder)(options),
+            writer: Writer::new(dialect.framing),
+            replay: if anew { Replay::Nothing } else { Replay::Frames },
+            records: Records::default(),
+            scratch: String::new(),
+        }
+    }
+
+    /// Writes a batch.
+    pub fn batch(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) {
+        let own = batch.frame.as_ref().filter(|frame| {
+            self.replay == Replay::Frames
+                && self.dialect.carrier == Carrier::Nothing
+                && frame.dialect == self.dialect.id
+        });
+        if let Some(frame) = own {
+            self.scratch.clear();
+            if residue::render(frame, &batch.events, &mut self.scratch).is_ok() {
+                self.encoder.observe(batch);
+                let glue = frame.glue.as_deref();
+                self.writer.record(frame.role, glue, &self.scratch, out);
+                return;
+            }
+        }
+        self.encoder.batch(batch, &mut self.records);
+        self.flush(out);
+    }
+
+    /// Writes the end of the output.
+    pub fn finish(mut self, out: &mut Vec<u8>) {
+        self.encoder.finish(&mut self.records);
+        self.flush(out);
+        self.writer.finish(out);
+    }
+
+    fn flush(&mut self, out: &mut Vec<u8>) {
+        for (role, body) in self.records.drain() {
+            let there = match role {
+                crate::record::Role::Head => self.writer.headed(),
+                crate::record::Role::Tail => self.writer.tailed(),
+                crate::record::Role::Item => false,
+            };
+            if !there {
+                self.writer.record(role, None, &body, out);
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What a caller may ask of a decoder or an encoder.
+
+/// How to read a source.
+#[derive(Debug, Clone, Default)]
+pub struct DecodeOptions {
+    /// The thread's id, where the source does not say.
+    pub thread_id: Option<String>,
+    /// The agent that spoke, where the source does not say.
+    pub agent: Option<String>,
+    /// Whether the source begins a thread or adds to one.
+    pub start: Start,
+}
+
+/// Whether a source begins a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Start {
+    /// It does: `thread-created` comes first.
+    #[default]
+    NewThread,
+    /// It adds to a thread that is there already.
+    Continue,
+}
+
+/// How to write an output.
+#[derive(Debug, Clone, Default)]
+pub struct EncodeOptions {
+    /// The thread's id, where the events do not say.
+    pub thread_id: Option<String>,
+    /// Write the thread as this agent sees it.
+    pub agent: Option<String>,
+    /// The peer's version to write for.
+    pub target: Option<Target>,
+}
+
+/// A peer and its version, such as `ai@6`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The package, such as `ai` or `pydantic-ai`.
+    pub package: String,
+    /// Its version, such as `6`.
+    pub version: String,
+}
+
+impl EncodeOptions {
+    /// The first number of the version asked for.
+    pub fn major(&self) -> Option<u32> {
+        let version = &self.target.as_ref()?.version;
+        version.split('.').next()?.parse().ok()
+    }
+}
+
+impl std::str::FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('@') {
+            Some((package, version)) if !package.is_empty() && !version.is_empty() => {
+                Ok(Self { package: package.to_owned(), version: version.to_owned() })
+            }
+            _ => Err(format!("`{text}` is not `<package>@<version>`, such as `ai@6`")),
+        }
+    }
+}

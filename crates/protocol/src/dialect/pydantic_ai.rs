@@ -1,0 +1,39 @@
+//! `pydantic-ai`: ModelMessages as `ModelMessagesTypeAdapter` dumps them, 2.x and 1.x.
+
+mod decode;
+
+use super::{Carrier, Dialect, EncodeOptions, Encoder, Id, JsonRecords, Records};
+use crate::journal::{Batch, Kind};
+use crate::record::Framing;
+
+/// Registry entry.
+pub const DIALECT: Dialect = Dialect {
+    id: Id::PydanticAi,
+    about: "Pydantic AI ModelMessages (2.x and 1.x)",
+    versions: &["2", "1"],
+    framing: Framing::Array,
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
+    encoder: |_: &EncodeOptions| Box::new(Nothing),
+    carrier: Carrier::Nothing,
+    detect,
+    carries: |_: Kind, _: &str| false,
+};
+
+struct Nothing;
+impl Encoder for Nothing {
+    fn batch(&mut self, _batch: &Batch<'_>, _out: &mut Records) {}
+}
+
+fn detect(head: &str) -> u8 {
+    let head = head.trim_start();
+    if !head.starts_with('[') {
+        return 0;
+    }
+    if head.contains("\"part_kind\"") {
+        95
+    } else if head.trim_end() == "[]" {
+        1
+    } else {
+        0
+    }
+}

@@ -1,0 +1,14 @@
+//! The journal: what happens in a thread, in order.
+//!
+//! Owned here: the event vocabulary ([`kind`]), events as records of raw JSON fields, batches of
+//! events that came from one source record, cursors, and the fold to a thread's state.
+
+mod batch;
+mod cursor;
+mod event;
+pub mod kind;
+
+pub use batch::Batch;
+pub use cursor::{Cursor, CursorError};
+pub use event::Event;
+pub use kind::Kind;

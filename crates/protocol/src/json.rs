@@ -1,0 +1,20 @@
+//! JSON as received: a flat tape of byte spans over the source text.
+//!
+//! Owned by this module: parsing, string literals, printing, and number text. Nothing is decoded
+//! unless asked for, so number spellings, escapes, key order, duplicate keys and lone surrogates
+//! all survive. `serde_json` is not used because it refuses lone surrogates, collapses duplicate
+//! keys and rewrites numbers; its `RawValue` keeps them but scans every level again.
+//!
+//! Invariant: a [`Doc`] is built only from text that is complete, valid JSON no deeper than
+//! [`MAX_DEPTH`]; hostile input gives a [`SyntaxError`], never a panic or unbounded memory.
+
+mod number;
+mod print;
+mod raw;
+mod tape;
+pub mod text;
+
+pub use number::{canonical_number, is_canonical_number};
+pub use print::{Style, is_stable, print, push_escaped, quote};
+pub use raw::Raw;
+pub use tape::{Children, Doc, MAX_DEPTH, Members, Node, NodeKind, SyntaxError, SyntaxKind};

@@ -1,0 +1,84 @@
+//! Getting a record's text back from its frame and its events.
+
+use super::shape::{Codec, Frame, Instance, Slot};
+use crate::journal::Event;
+use crate::json::{Raw, push_escaped};
+
+/// An event or field that a frame needs is not there any more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the record's event no longer has field `{field}`")]
+pub struct Missing {
+    /// The field that is gone.
+    pub field: String,
+}
+
+/// Appends the text of a record.
+pub fn render(frame: &Frame<'_>, events: &[Event<'_>], out: &mut String) -> Result<(), Missing> {
+    instance(&frame.root, events, 0, out)
+}
+
+fn instance(
+    of: &Instance<'_>,
+    events: &[Event<'_>],
+    base: usize,
+    out: &mut String,
+) -> Result<(), Missing> {
+    let base = base + usize::from(of.base);
+    let shape = &*of.shape;
+    let mut leaves = of.leaves.iter().peekable();
+    let mut lists = of.lists.iter();
+    let mut chunks = shape.chunks.iter();
+    for (i, slot) in shape.slots.iter().enumerate() {
+        if let Some(chunk) = chunks.next() {
+            out.push_str(chunk);
+        }
+        if let Some((_, literal)) = leaves.next_if(|(s, _)| usize::from(*s) == i) {
+            out.push_str(literal);
+            continue;
+        }
+        match slot {
+            Slot::Leaf { default, .. } => out.push_str(default),
+            Slot::Bound { event, field, path, codec, .. } => {
+                let raw = events.get(base + usize::from(*event)).and_then(|e| e.get(field));
+                raw.and_then(|raw| field_text(raw, path, *codec, out))
+                    .ok_or_else(|| Missing { field: field.to_string() })?;
+            }
+            Slot::List { open, between, close, .. } => {
+                out.push_str(open);
+                for (i, item) in lists.next().into_iter().flatten().enumerate() {
+                    if i > 0 {
+                        out.push_str(between);
+                    }
+                    instance(item, events, base, out)?;
+                }
+                out.push_str(close);
+            }
+        }
+    }
+    if let Some(chunk) = chunks.next() {
+        out.push_str(chunk);
+    }
+    Ok(())
+}
+
+/// Appends what a bound slot shows of a field.
+pub(super) fn field_text(raw: &Raw<'_>, path: &str, codec: Codec, out: &mut String) -> Option<()> {
+    if path.is_empty() {
+        push(raw, codec, out);
+    } else {
+        let doc = raw.doc()?;
+        push(doc.root().pointer(path)?.raw(), codec, out);
+    }
+    Some(())
+}
+
+fn push(text: &str, codec: Codec, out: &mut String) {
+    match codec {
+        Codec::Same => out.push_str(text),
+        Codec::Quoted => {
+            out.push('"');
+            push_escaped(text, out);
+            out.push('"');
+        }
+    }
+}

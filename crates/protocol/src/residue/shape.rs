@@ -1,0 +1,131 @@
+//! Frames, instances and the shapes they share.
+
+use std::sync::Arc;
+
+use crate::dialect::Id;
+use crate::json::Raw;
+
+/// A record's text, less what its events hold.
+#[derive(Debug, Clone)]
+pub struct Frame<'a> {
+    /// Whose record it is.
+    pub dialect: Id,
+    /// Text before the record, where it is not the dialect's usual separator.
+    pub glue: Option<Raw<'a>>,
+    /// Where the record stands in its container.
+    pub role: crate::record::Role,
+    /// The template.
+    pub root: Instance<'a>,
+}
+
+impl Frame<'_> {
+    /// A copy that borrows nothing.
+    pub fn to_owned(&self) -> Frame<'static> {
+        Frame {
+            dialect: self.dialect,
+            glue: self.glue.as_ref().map(Raw::to_owned),
+            role: self.role,
+            root: self.root.to_owned(),
+        }
+    }
+}
+
+/// A shape with its differing leaves and its lists filled in.
+#[derive(Debug, Clone)]
+pub struct Instance<'a> {
+    /// The template.
+    pub shape: Arc<Shape>,
+    /// Added to the event offsets of the shape's bound slots.
+    pub base: u16,
+    /// Literal text by slot: leaves that differ from the default, and bound slots whose
+    /// rendering would not be the source's spelling.
+    pub leaves: Vec<(u16, Raw<'a>)>,
+    /// One entry per list slot, in order.
+    pub lists: Vec<Vec<Instance<'a>>>,
+}
+
+impl Instance<'_> {
+    /// A copy that borrows nothing.
+    pub fn to_owned(&self) -> Instance<'static> {
+        Instance {
+            shape: self.shape.clone(),
+            base: self.base,
+            leaves: self.leaves.iter().map(|(slot, raw)| (*slot, raw.to_owned())).collect(),
+            lists: self
+                .lists
+                .iter()
+                .map(|list| list.iter().map(Instance::to_owned).collect())
+                .collect(),
+        }
+    }
+
+    /// The literal kept for a slot, if any.
+    pub fn leaf(&self, slot: usize) -> Option<&str> {
+        self.leaves.iter().find(|(s, _)| usize::from(*s) == slot).map(|(_, raw)| raw.as_str())
+    }
+}
+
+/// A template: chunks of literal text with slots between them.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// One more than there are slots.
+    pub chunks: Vec<Box<str>>,
+    /// What goes between the chunks.
+    pub slots: Vec<Slot>,
+}
+
+/// A hole in a shape.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Slot {
+    /// A literal, with the text it usually has.
+    Leaf {
+        /// Used where an instance has none of its own.
+        default: Box<str>,
+        /// Whether other dialects lose it.
+        leaf: Leaf,
+        /// JSON pointer below the instance's value.
+        pointer: Box<str>,
+    },
+    /// The value of an event's field.
+    Bound {
+        /// Which event, counted from the instance's base.
+        event: u16,
+        /// The field's name.
+        field: Box<str>,
+        /// JSON pointer into the field; empty for all of it.
+        path: Box<str>,
+        /// How the field's value becomes the slot's text.
+        codec: Codec,
+        /// JSON pointer below the instance's value.
+        pointer: Box<str>,
+    },
+    /// Instances one after the other.
+    List {
+        /// Text before the first, usually `[`.
+        open: Box<str>,
+        /// Text between two.
+        between: Box<str>,
+        /// Text after the last, usually `]`.
+        close: Box<str>,
+        /// JSON pointer below the instance's value.
+        pointer: Box<str>,
+    },
+}
+
+/// Whether what a leaf says is known outside its dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Leaf {
+    /// Only this dialect knows it.
+    Only,
+    /// The events say the same in other words.
+    Implied,
+}
+
+/// How a field's value becomes text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Codec {
+    /// As it is.
+    Same,
+    /// As a string that holds the value's JSON text.
+    Quoted,
+}
