@@ -5,6 +5,7 @@
 //! decoding left, and asks the dialect's encoder only for events that have none of its own.
 
 mod adapter;
+mod document;
 pub mod journal;
 pub mod pydantic_ai;
 
@@ -13,10 +14,12 @@ mod options;
 
 pub use adapter::{JsonRecords, ReadJson};
 pub use convert::{Decoding, Encoding, decode};
+pub use document::{Documents, ReadDocument};
 pub use options::{DecodeOptions, EncodeOptions, Start, Target};
 
 use crate::journal::{Batch, Kind};
 use crate::record::{Framing, Record, Role};
+use crate::validate::Validator;
 
 /// Which dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -70,6 +73,8 @@ pub struct Dialect {
     pub decoder: fn(&DecodeOptions) -> Box<dyn Decoder>,
     /// Makes an encoder for one output.
     pub encoder: fn(&EncodeOptions) -> Box<dyn Encoder>,
+    /// Makes a validator for one source.
+    pub validator: fn() -> Box<dyn Validator>,
     /// Whether other dialects' frames travel inside it.
     pub carrier: Carrier,
     /// How sure it is that a source, by its beginning, is its own: 0 (no) to 100.

@@ -7,6 +7,7 @@ mod batch;
 mod cursor;
 mod event;
 pub mod kind;
+pub mod transcript;
 
 pub use batch::Batch;
 pub use cursor::{Cursor, CursorError};

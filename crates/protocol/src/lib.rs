@@ -1,5 +1,6 @@
 //! Every agent-conversation protocol, read and written without loss.
 
+pub mod diagnostic;
 pub mod dialect;
 pub mod ident;
 pub mod journal;
@@ -7,3 +8,4 @@ pub mod json;
 pub mod record;
 pub mod residue;
 pub mod sse;
+pub mod validate;

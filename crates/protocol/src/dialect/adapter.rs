@@ -57,8 +57,21 @@ impl<R: ReadJson> JsonRecords<R> {
         let mut events = Vec::new();
         self.marks.clear();
         self.reader.read(doc.root(), &mut self.marks, &mut events);
-        let frame =
-            self.shapes.frame(R::ID, record, offset, &doc, &mut self.marks, &events);
+        for event in &mut events {
+            event.single_line();
+        }
+        // Ids and retry times differ from event to event; everything else before the data repeats.
+        let mut before = Vec::new();
+        if offset > 0 {
+            let head = record.body.get(..offset).unwrap_or("");
+            before.extend(
+                sse::fields(head)
+                    .filter(|f| f.name != "data" && f.name != "event" && !f.value.is_empty())
+                    .map(|f| f.offset..f.offset + f.value.len()),
+            );
+        }
+        let marks = &mut self.marks;
+        let frame = self.shapes.frame(R::ID, record, offset, &before, &doc, marks, &events);
         Batch { events, frame: Some(frame) }
     }
 }

@@ -5,6 +5,7 @@
 
 mod decode;
 mod encode;
+mod validate;
 
 use super::{Carrier, Dialect, Id};
 use crate::record::Framing;
@@ -17,6 +18,7 @@ pub const DIALECT: Dialect = Dialect {
     framing: Framing::Lines,
     decoder: |options| Box::new(decode::Reader::new(options)),
     encoder: |options| Box::new(encode::Writer::new(options)),
+    validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Frames,
     detect: |head| {
         let line = head.lines().next().unwrap_or("");

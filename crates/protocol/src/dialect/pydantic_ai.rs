@@ -1,6 +1,7 @@
 //! `pydantic-ai`: ModelMessages as `ModelMessagesTypeAdapter` dumps them, 2.x and 1.x.
 
 mod decode;
+mod validate;
 
 use super::{Carrier, Dialect, EncodeOptions, Encoder, Id, JsonRecords, Records};
 use crate::journal::{Batch, Kind};
@@ -14,6 +15,7 @@ pub const DIALECT: Dialect = Dialect {
     framing: Framing::Array,
     decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
     encoder: |_: &EncodeOptions| Box::new(Nothing),
+    validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,
     detect,
     carries: |_: Kind, _: &str| false,

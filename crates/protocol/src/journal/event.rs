@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Kind;
-use crate::json::{Node, Raw, push_escaped};
+use crate::json::{Node, Raw, Style, print, push_escaped};
 
 /// Something that happened in a thread.
 ///
@@ -80,6 +80,21 @@ impl<'a> Event<'a> {
         match self.fields.iter_mut().find(|(n, _)| *n == name) {
             Some(field) => field.1 = value,
             None => self.fields.push((name, value)),
+        }
+    }
+
+    /// Puts values that were spread over several lines on one: an event is one line of a journal.
+    pub fn single_line(&mut self) {
+        for (_, value) in &mut self.fields {
+            if (value.is_object() || value.is_array())
+                && memchr::memchr2(b'\n', b'\r', value.as_bytes()).is_some()
+            {
+                let mut out = String::with_capacity(value.len());
+                if let Some(doc) = value.doc() {
+                    print(doc.root(), Style::Compact, &mut out);
+                }
+                *value = Raw::owned(out);
+            }
         }
     }
 

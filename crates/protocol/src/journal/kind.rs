@@ -3,7 +3,7 @@
 //! The kinds of `looopy-events.md` come first, with the fields the document gives them and the
 //! ones Looopy's code added later; then the kinds the other documents need.
 
-use Need::{Must, May};
+use Need::{May, Must};
 use Type::{Any, Array, Bool, Integer, Number, Object, OneOf, Text};
 
 /// What happened.

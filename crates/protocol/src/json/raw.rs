@@ -132,3 +132,9 @@ impl<'a> From<super::Node<'_, 'a>> for Raw<'a> {
         Self::Ref(node.raw())
     }
 }
+
+impl fmt::Display for Raw<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

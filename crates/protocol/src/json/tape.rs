@@ -309,9 +309,10 @@ impl Parser<'_, '_> {
                     let width = match self.src.get(i + 1) {
                         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
                         Some(b'u')
-                            if self.src.get(i + 2..i + 6).is_some_and(|h| {
-                                h.iter().all(u8::is_ascii_hexdigit)
-                            }) =>
+                            if self
+                                .src
+                                .get(i + 2..i + 6)
+                                .is_some_and(|h| h.iter().all(u8::is_ascii_hexdigit)) =>
                         {
                             6
                         }

@@ -71,8 +71,12 @@ impl Feeder {
             Layout::Whole => {
                 let start = text.len() - text.trim_start().len();
                 let end = text.trim_end().len().max(start);
-                self.item(text, 0, start, end, each);
-                self.tail(text, end, each);
+                if start < end {
+                    self.item(text, 0, start, end, each);
+                    self.tail(text, end, each);
+                } else {
+                    self.tail(text, 0, each);
+                }
                 text.len()
             }
             Layout::Lines => self.lines(text, ending, each),
@@ -122,7 +126,12 @@ impl Feeder {
         let mut from = 0;
         loop {
             let start = from
-                + bytes.get(from..).unwrap_or(&[]).iter().take_while(|b| b.is_ascii_whitespace()).count();
+                + bytes
+                    .get(from..)
+                    .unwrap_or(&[])
+                    .iter()
+                    .take_while(|b| b.is_ascii_whitespace())
+                    .count();
             let rest = bytes.get(start..).unwrap_or(&[]);
             let end = match memchr::memchr(b'\n', rest) {
                 Some(len) => start + len,
@@ -228,9 +237,8 @@ fn layout(framing: Framing, text: &str, ending: Ending) -> Option<Layout> {
     };
     match (framing, first) {
         (Framing::Array | Framing::Lines, b'[') => Some(Layout::Array),
-        (Framing::Sse, b'{') => Some(Layout::Lines),
         (Framing::Sse, b'[') => Some(Layout::Array),
-        (Framing::Sse, _) => Some(Layout::Sse),
+        (Framing::Sse, first) if first != b'{' => Some(Layout::Sse),
         (_, b'{') => {
             // One value over several lines, or one value a line?
             let start = text.len() - begin.len();
@@ -372,8 +380,8 @@ mod tests {
             let mut parts = Vec::new();
             for c in source.chars() {
                 pending.push(c);
-                let used = feeder
-                    .feed(&pending, |r| parts.push((r.glue.to_owned(), r.body.to_owned())));
+                let used =
+                    feeder.feed(&pending, |r| parts.push((r.glue.to_owned(), r.body.to_owned())));
                 pending.drain(..used);
             }
             feeder.end(&pending, |r| parts.push((r.glue.to_owned(), r.body.to_owned())));

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::render::field_text;
@@ -95,20 +96,41 @@ impl Shapes {
 
     /// The frame of a record that is one JSON value, possibly with text around it.
     ///
-    /// `doc` was parsed from `record.body` starting at byte `offset`.
+    /// `doc` was parsed from `record.body` starting at byte `offset`; `before` are stretches of
+    /// the text before it that vary from record to record, such as an event's id.
     pub fn frame<'a>(
         &mut self,
         dialect: Id,
         record: Record<'a>,
         offset: usize,
+        before: &[Range<usize>],
         doc: &Doc<'a>,
         marks: &mut Marks,
         events: &[Event<'a>],
     ) -> Frame<'a> {
         marks.marks.sort_by_key(|m| m.0);
-        let mut walk = Walk::new(&marks.marks, events, 0);
+        let mut walk = Walk::new(&marks.marks, events, 0, offset as isize);
+        for range in before {
+            walk.literal(range.clone());
+        }
         walk.open(doc.root(), "", self);
-        let instance = walk.finish(record.body, offset, self);
+        let instance = walk.finish(record.body, self);
+        Frame { dialect, glue: record.stored_glue(), role: record.role, root: instance }
+    }
+
+    /// The frame of a record that is a value inside a larger document.
+    pub fn value<'a>(
+        &mut self,
+        dialect: Id,
+        record: Record<'a>,
+        value: Node<'_, 'a>,
+        marks: &mut Marks,
+        events: &[Event<'a>],
+    ) -> Frame<'a> {
+        marks.marks.sort_by_key(|m| m.0);
+        let mut walk = Walk::new(&marks.marks, events, 0, -(value.start() as isize));
+        walk.open(value, "", self);
+        let instance = walk.finish(record.body, self);
         Frame { dialect, glue: record.stored_glue(), role: record.role, root: instance }
     }
 
@@ -118,79 +140,69 @@ impl Shapes {
         dialect: Id,
         record: Record<'a>,
         doc: &Doc<'a>,
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
         marks: &mut Marks,
         events: &[Event<'a>],
     ) -> Frame<'a> {
         marks.marks.sort_by_key(|m| m.0);
-        let mut walk = Walk::new(&marks.marks, events, 0);
+        let mut walk = Walk::new(&marks.marks, events, 0, -(range.start as isize));
         walk.within(doc.root(), &range, "", self);
-        for slot in &mut walk.slots {
-            slot.start -= range.start;
-            slot.end -= range.start;
-        }
-        let instance = walk.finish(record.body, 0, self);
+        let instance = walk.finish(record.body, self);
         Frame { dialect, glue: record.stored_glue(), role: record.role, root: instance }
     }
 
     /// The frame of a record that is kept as it is.
     pub fn literal<'a>(&mut self, dialect: Id, record: Record<'a>) -> Frame<'a> {
-        let mut walk = Walk::new(&[], &[], 0);
+        let mut walk = Walk::new(&[], &[], 0, 0);
         // Short texts such as `data: [DONE]` repeat: they are shapes. Long ones are leaves.
         if record.body.len() > 64 {
-            walk.slots.push(SlotDraft {
-                start: 0,
-                end: record.body.len(),
-                what: What::Leaf(Leaf::Only),
-                parent: ROOT,
-                key: "",
-            });
+            walk.literal(0..record.body.len());
         }
-        let instance = walk.finish(record.body, 0, self);
+        let instance = walk.finish(record.body, self);
         Frame { dialect, glue: record.stored_glue(), role: record.role, root: instance }
     }
 
-    fn intern(&mut self, text: &str, walk: &Walk<'_, '_, '_>, offset: usize) -> Arc<Shape> {
+    fn intern(&mut self, text: &str, walk: &Walk<'_, '_, '_>) -> Arc<Shape> {
         let slots = &walk.slots;
         let mut hash = Mix::default();
         let mut at = 0;
         for slot in slots {
-            hash.write(text.get(at..slot.start + offset).unwrap_or("").as_bytes());
+            hash.write(text.get(at..slot.start).unwrap_or("").as_bytes());
             slot.what.hash(&mut hash);
-            at = slot.end + offset;
+            at = slot.end;
         }
         hash.write(text.get(at..).unwrap_or("").as_bytes());
         let known = self.known.entry(hash.finish()).or_default();
-        if let Some(shape) = known.iter().find(|s| matches(s, text, slots, offset)) {
+        if let Some(shape) = known.iter().find(|s| matches(s, text, slots)) {
             return shape.clone();
         }
-        let shape = Arc::new(make(text, walk, offset));
+        let shape = Arc::new(make(text, walk));
         known.push(shape.clone());
         shape
     }
 }
 
-fn matches(shape: &Shape, text: &str, slots: &[SlotDraft<'_>], offset: usize) -> bool {
+fn matches(shape: &Shape, text: &str, slots: &[SlotDraft<'_>]) -> bool {
     if shape.slots.len() != slots.len() {
         return false;
     }
     let mut at = 0;
     for ((chunk, known), slot) in shape.chunks.iter().zip(&shape.slots).zip(slots) {
-        if text.get(at..slot.start + offset) != Some(chunk) || !slot.what.is(known) {
+        if text.get(at..slot.start) != Some(chunk) || !slot.what.is(known) {
             return false;
         }
-        at = slot.end + offset;
+        at = slot.end;
     }
     text.get(at..) == shape.chunks.last().map(AsRef::as_ref)
 }
 
-fn make(text: &str, walk: &Walk<'_, '_, '_>, offset: usize) -> Shape {
+fn make(text: &str, walk: &Walk<'_, '_, '_>) -> Shape {
     let slots = &walk.slots;
     let mut chunks = Vec::with_capacity(slots.len() + 1);
     let mut at = 0;
     for slot in slots {
-        chunks.push(text.get(at..slot.start + offset).unwrap_or("").into());
-        at = slot.end + offset;
+        chunks.push(text.get(at..slot.start).unwrap_or("").into());
+        at = slot.end;
     }
     chunks.push(text.get(at..).unwrap_or("").into());
     let slots = slots
@@ -199,10 +211,7 @@ fn make(text: &str, walk: &Walk<'_, '_, '_>, offset: usize) -> Shape {
             let pointer = walk.pointer(slot).into_boxed_str();
             match &slot.what {
                 What::Leaf(leaf) => Slot::Leaf {
-                    default: text
-                        .get(slot.start + offset..slot.end + offset)
-                        .unwrap_or("")
-                        .into(),
+                    default: text.get(slot.start..slot.end).unwrap_or("").into(),
                     leaf: *leaf,
                     pointer,
                 },
@@ -245,7 +254,12 @@ enum What<'a> {
         /// Whether rendering would spell it differently.
         literal: Spelling,
     },
-    List { open: &'a str, between: &'a str, close: &'a str, items: Vec<Instance<'a>> },
+    List {
+        open: &'a str,
+        between: &'a str,
+        close: &'a str,
+        items: Vec<Instance<'a>>,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -294,6 +308,8 @@ struct Walk<'m, 'a, 'e> {
     marks: &'m [(u32, Mark)],
     events: &'e [Event<'a>],
     base: u16,
+    /// From offsets in the document to offsets in the instance's text.
+    offset: isize,
     slots: Vec<SlotDraft<'a>>,
     /// Objects that were opened, as (parent, key); pointers are spelled out only for new shapes.
     opened: Vec<(u32, &'a str)>,
@@ -301,8 +317,21 @@ struct Walk<'m, 'a, 'e> {
 }
 
 impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
-    fn new(marks: &'m [(u32, Mark)], events: &'e [Event<'a>], base: u16) -> Self {
-        Self { marks, events, base, slots: Vec::with_capacity(16), opened: Vec::new(), parent: ROOT }
+    fn new(marks: &'m [(u32, Mark)], events: &'e [Event<'a>], base: u16, offset: isize) -> Self {
+        let slots = Vec::with_capacity(16);
+        Self { marks, events, base, offset, slots, opened: Vec::new(), parent: ROOT }
+    }
+
+    /// A stretch of text outside the JSON value.
+    fn literal(&mut self, range: Range<usize>) {
+        let what = What::Leaf(Leaf::Implied);
+        self.slots.push(SlotDraft {
+            start: range.start,
+            end: range.end,
+            what,
+            parent: ROOT,
+            key: "",
+        });
     }
 
     /// The mark on a node; marks before it are passed for good.
@@ -321,8 +350,8 @@ impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
 
     fn slot(&mut self, node: Node<'_, 'a>, key: &'a str, what: What<'a>) {
         self.slots.push(SlotDraft {
-            start: node.start(),
-            end: node.end(),
+            start: node.start().wrapping_add_signed(self.offset),
+            end: node.end().wrapping_add_signed(self.offset),
             what,
             parent: self.parent,
             key,
@@ -375,7 +404,7 @@ impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
     fn within(
         &mut self,
         node: Node<'_, 'a>,
-        range: &std::ops::Range<usize>,
+        range: &Range<usize>,
         key: &'a str,
         shapes: &mut Shapes,
     ) {
@@ -422,7 +451,7 @@ impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
                 })
                 .min()
                 .unwrap_or(self.base);
-            let mut walk = Walk::new(own, self.events, base);
+            let mut walk = Walk::new(own, self.events, base, -(child.start() as isize));
             match own.first() {
                 Some((ix, Mark::Bound { .. } | Mark::Implied | Mark::List))
                     if *ix == child.index() =>
@@ -435,23 +464,19 @@ impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
                 }
                 _ => walk.value(child, "", shapes),
             }
-            for slot in &mut walk.slots {
-                slot.start -= child.start();
-                slot.end -= child.start();
-            }
-            let mut instance = walk.finish(child.raw(), 0, shapes);
+            let mut instance = walk.finish(child.raw(), shapes);
             instance.base = base - self.base;
             items.push(instance);
         }
         self.slot(node, key, What::List { open, between, close, items });
     }
 
-    fn finish(self, text: &'a str, offset: usize, shapes: &mut Shapes) -> Instance<'a> {
-        let shape = shapes.intern(text, &self, offset);
+    fn finish(self, text: &'a str, shapes: &mut Shapes) -> Instance<'a> {
+        let shape = shapes.intern(text, &self);
         let mut leaves = Vec::new();
         let mut lists = Vec::new();
         for (i, slot) in self.slots.into_iter().enumerate() {
-            let literal = text.get(slot.start + offset..slot.end + offset).unwrap_or("");
+            let literal = text.get(slot.start..slot.end).unwrap_or("");
             let keep = match (slot.what, shape.slots.get(i)) {
                 (What::Leaf(_), Some(Slot::Leaf { default, .. })) => **default != *literal,
                 (What::Bound { literal, .. }, _) => literal == Spelling::Kept,
@@ -533,7 +558,8 @@ impl Hasher for Mix {
             let word = chunk.iter().rev().fold(0u64, |w, b| w << 8 | u64::from(*b));
             self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(K);
         }
-        let rest = chunks.remainder().iter().fold(bytes.len() as u64, |w, b| w << 8 | u64::from(*b));
+        let rest =
+            chunks.remainder().iter().fold(bytes.len() as u64, |w, b| w << 8 | u64::from(*b));
         self.0 = (self.0.rotate_left(5) ^ rest).wrapping_mul(K);
     }
 

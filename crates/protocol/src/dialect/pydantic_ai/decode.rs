@@ -100,7 +100,9 @@ impl Reader {
             }
             "system-prompt" => {
                 marks.bind(content, ev, "content");
-                self.event(Kind::Message).with("role", Raw::Ref("\"system\"")).with("content", content)
+                self.event(Kind::Message)
+                    .with("role", Raw::Ref("\"system\""))
+                    .with("content", content)
             }
             "tool-return" => self.tool_return(part, content, ev, marks),
             "retry-prompt" if part.some("tool_name").is_some() => {
@@ -108,7 +110,8 @@ impl Reader {
                 let name = part.get("tool_name");
                 bind_some(name, ev, "toolName", marks);
                 bind_some(part.get("tool_call_id"), ev, "toolCallId", marks);
-                let outcome = if content.is_array() { "\"validation_error\"" } else { "\"retried\"" };
+                let outcome =
+                    if content.is_array() { "\"validation_error\"" } else { "\"retried\"" };
                 self.event(Kind::ToolComplete)
                     .with_some("toolCallId", part.get("tool_call_id"))
                     .with_some("toolName", name)
@@ -159,7 +162,11 @@ impl Reader {
             .with("success", Raw::Ref(if success { "true" } else { "false" }))
             .with_some(
                 "outcome",
-                if invalid { Some(Raw::Ref("\"validation_error\"")) } else { outcome.map(Raw::from) },
+                if invalid {
+                    Some(Raw::Ref("\"validation_error\""))
+                } else {
+                    outcome.map(Raw::from)
+                },
             )
             .with("result", content)
     }

@@ -1,0 +1,406 @@
+//! The fold from events to what was said and done: messages, thoughts, tool calls and returns.
+//!
+//! Invariant: applying an event costs time in proportion to the event, not to the message it adds
+//! to, the thread, or the number of parts open.
+//!
+//! Every application says where the event's fields went ([`Placed`]), so that a carrier can leave
+//! out what an action already holds.
+
+mod action;
+
+pub use action::{Action, ActionKind, Piece};
+
+use std::collections::HashMap;
+
+use super::{Event, Kind};
+use crate::json::Raw;
+
+/// Where an event's field went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Placed {
+    /// The event's field.
+    pub field: &'static str,
+    /// The action's number, from 0.
+    pub action: usize,
+    /// Where in the action.
+    pub place: Place,
+}
+
+/// A place in an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A field of the action, as it is.
+    Field(&'static str),
+    /// The whole text of a piece.
+    Piece(usize),
+    /// The text appended last to a piece: so many UTF-16 units.
+    Append {
+        /// Which piece.
+        piece: usize,
+        /// Length of the addition.
+        units: usize,
+    },
+    /// The text appended last to a tool call's arguments.
+    Arguments {
+        /// Length of the addition.
+        units: usize,
+    },
+}
+
+/// Actions in the order they began.
+#[derive(Debug, Default)]
+pub struct Transcript {
+    actions: Vec<Action>,
+    /// Streamed parts that are open, by task and part id.
+    parts: HashMap<String, (usize, usize)>,
+    /// Thoughts that may still grow, by task and thought id.
+    thoughts: HashMap<String, usize>,
+    /// The latest call for each tool call id.
+    calls: HashMap<String, usize>,
+    /// A return that may still be replaced, by tool call id.
+    returns: HashMap<String, usize>,
+    /// The current model call of each task, and the first action it made.
+    steps: HashMap<String, (u32, usize)>,
+    step: u32,
+}
+
+impl Transcript {
+    /// Nothing happened yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What happened so far.
+    pub fn actions(&self) -> &[Action] {
+        &self.actions
+    }
+
+    /// Takes an event in. `placed` receives where its fields went.
+    pub fn apply(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) {
+        match event.kind() {
+            Kind::Message => self.message(event, placed),
+            Kind::ContentDelta => self.delta(event, placed),
+            Kind::ContentComplete => self.complete(event, placed),
+            Kind::PartStarted => self.part_started(event, placed),
+            Kind::PartFinished => self.part_finished(event),
+            Kind::ThoughtStream => self.thought(event, placed),
+            Kind::ToolCallStarted | Kind::ToolCall | Kind::ToolStart => self.call(event, placed),
+            Kind::ToolCallDelta => self.call_delta(event, placed),
+            Kind::ToolComplete => self.tool_return(event, placed),
+            Kind::System => {
+                let action = self.begin(ActionKind::System, event, placed);
+                self.fields(action, event, &["name", "data", "systemId"], placed);
+            }
+            Kind::Error => {
+                let action = self.begin(ActionKind::System, event, placed);
+                self.actions[action].set("name", Raw::Ref("\"error\""));
+                let mut data = String::from("{");
+                for (i, (name, value)) in event
+                    .fields()
+                    .filter(|(n, _)| matches!(*n, "code" | "message" | "retryable"))
+                    .enumerate()
+                {
+                    use std::fmt::Write as _;
+                    let _ = write!(
+                        data,
+                        "{}\"{name}\":{value}",
+                        if i > 0 { "," } else { "" },
+                        value = value.as_str()
+                    );
+                }
+                data.push('}');
+                self.actions[action].set("data", Raw::owned(data));
+            }
+            Kind::StepStarted => {
+                self.step += 1;
+                self.steps.insert(task_key(event), (self.step, self.actions.len()));
+            }
+            Kind::StepFinished => self.step_finished(event, placed),
+            Kind::AttemptSuperseded => {
+                if let Some((_, first)) = self.steps.get(&task_key(event)) {
+                    for action in self.actions.iter_mut().skip(*first) {
+                        action.superseded = true;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, kind: ActionKind, event: &Event<'_>, placed: &mut Vec<Placed>) -> usize {
+        let step = match self.steps.get(&task_key(event)) {
+            Some((step, _)) if kind.is_agents() => *step,
+            _ => 0,
+        };
+        let index = self.actions.len();
+        let mut action = Action::new(kind, step);
+        for (field, slot) in [
+            ("taskId", &mut action.task),
+            ("agentId", &mut action.agent),
+            ("timestamp", &mut action.timestamp),
+        ] {
+            *slot = event.get(field).map(Raw::to_owned);
+            if slot.is_some() {
+                placed.push(Placed { field, action: index, place: Place::Field(field) });
+            }
+        }
+        self.actions.push(action);
+        index
+    }
+
+    fn fields(
+        &mut self,
+        action: usize,
+        event: &Event<'_>,
+        names: &[&'static str],
+        placed: &mut Vec<Placed>,
+    ) {
+        for field in names {
+            if let Some(value) = event.get(field) {
+                self.actions[action].set(field, value.to_owned());
+                placed.push(Placed { field, action, place: Place::Field(field) });
+            }
+        }
+    }
+
+    fn message(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) {
+        let kind = match event.get("role").and_then(Raw::body) {
+            Some("user") => ActionKind::UserMessage,
+            Some("agent") => ActionKind::AssistantMessage,
+            role => {
+                let name =
+                    if role == Some("tool") { "\"tool_message\"" } else { "\"system_prompt\"" };
+                let action = self.begin(ActionKind::System, event, placed);
+                self.actions[action].set("name", Raw::Ref(name));
+                if let Some(content) = event.get("content") {
+                    self.actions[action].set("data", content.to_owned());
+                    let place = Place::Field("data");
+                    placed.push(Placed { field: "content", action, place });
+                }
+                return;
+            }
+        };
+        let action = self.begin(kind, event, placed);
+        match event.get("content") {
+            Some(content) => match content.body() {
+                Some(text) => {
+                    self.actions[action].pieces.push(Piece::closed(text));
+                    placed.push(Placed { field: "content", action, place: Place::Piece(0) });
+                }
+                None => self.fields(action, event, &["content"], placed),
+            },
+            None => self.actions[action].pieces.push(Piece::closed("")),
+        }
+        self.fields(
+            action,
+            event,
+            &["messageId", "author", "attachments", "finishReason", "usage"],
+            placed,
+        );
+        self.fields(
+            action,
+            event,
+            &["intent", "task", "inputs", "outputs", "confidence", "trace"],
+            placed,
+        );
+    }
+
+    /// The assistant message that text of this event adds to: the last action, if it is text of
+    /// the same agent in the same model call; else a new one.
+    fn text_action(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) -> usize {
+        let step = self.steps.get(&task_key(event)).map_or(0, |(step, _)| *step);
+        if let Some(last) = self.actions.last()
+            && last.kind == ActionKind::AssistantMessage
+            && step > 0
+            && last.step == step
+            && !last.pieces.is_empty()
+            && last.agent.as_deref() == event.get("agentId").map(Raw::as_str)
+        {
+            return self.actions.len() - 1;
+        }
+        self.begin(ActionKind::AssistantMessage, event, placed)
+    }
+
+    fn piece(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) -> (usize, usize) {
+        let action = self.text_action(event, placed);
+        self.fields(action, event, &["messageId"], placed);
+        let target = &mut self.actions[action];
+        target.pieces.push(Piece::open());
+        (action, target.pieces.len() - 1)
+    }
+
+    fn part_started(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) {
+        let key = part_key(event, "partId");
+        match event.get("partType").and_then(Raw::body) {
+            Some("text") => {
+                let at = self.piece(event, placed);
+                self.parts.insert(key, at);
+            }
+            Some("reasoning") => {
+                let action = self.begin(ActionKind::Thinking, event, placed);
+                self.actions[action].pieces.push(Piece::open());
+                self.fields(action, event, &["providerName"], placed);
+                self.thoughts.insert(key, action);
+            }
+            _ => {}
+        }
+    }
+
+    fn part_finished(&mut self, event: &Event<'_>) {
+        let key = part_key(event, "partId");
+        self.parts.remove(&key);
+        if let Some(action) = self.thoughts.remove(&key) {
+            for field in ["signature", "providerName"] {
+                if let Some(value) = event.get(field) {
+                    self.actions[action].set(field, value.to_owned());
+                }
+            }
+        }
+    }
+
+    fn delta(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) {
+        let Some(delta) = event.body("delta") else { return };
+        let key = part_key(event, "partId");
+        let (action, piece) = match self.parts.get(&key) {
+            Some(at) => *at,
+            None => {
+                let at = self.piece(event, placed);
+                self.parts.insert(key, at);
+                at
+            }
+        };
+        let units = self.actions[action].pieces[piece].append(delta);
+        placed.push(Placed { field: "delta", action, place: Place::Append { piece, units } });
+    }
+
+    fn complete(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) {
+        let Some(text) = event.body("content") else { return };
+        let (action, piece) = match self.parts.remove(&part_key(event, "partId")) {
+            Some(at) => at,
+            None => {
+                let (action, piece) = self.piece(event, placed);
+                self.actions[action].pieces[piece].append(text);
+                (action, piece)
+            }
+        };
+        if self.actions[action].pieces[piece].says(text) {
+            placed.push(Placed { field: "content", action, place: Place::Piece(piece) });
+        }
+        self.fields(action, event, &["finishReason"], placed);
+    }
+
+    fn thought(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) {
+        let Some(text) = event.body("content") else { return };
+        let known = event.get("thoughtId").map(|_| part_key(event, "thoughtId"));
+        let action = match known.as_ref().and_then(|key| self.thoughts.get(key)) {
+            Some(action) => *action,
+            None => {
+                let action = self.begin(ActionKind::Thinking, event, placed);
+                self.actions[action].pieces.push(Piece::open());
+                if let Some(key) = known {
+                    self.thoughts.insert(key, action);
+                }
+                action
+            }
+        };
+        let units = self.actions[action].pieces[0].append(text);
+        placed.push(Placed { field: "content", action, place: Place::Append { piece: 0, units } });
+        self.fields(
+            action,
+            event,
+            &["thoughtId", "signature", "providerName", "thoughtType", "verbosity"],
+            placed,
+        );
+    }
+
+    fn call(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) {
+        let Some(id) = event.get("toolCallId") else { return };
+        let key = id.to_string();
+        // A call that is still being written, or that a start belongs to, is the same call.
+        let open = self.calls.get(&key).copied().filter(|at| {
+            event.kind() == Kind::ToolStart && self.actions[*at].returned.is_none()
+                || event.kind() == Kind::ToolCall && self.actions[*at].get("arguments").is_none()
+        });
+        let action = match open {
+            Some(at) => at,
+            None => {
+                let at = self.begin(ActionKind::ToolCall, event, placed);
+                self.calls.insert(key, at);
+                at
+            }
+        };
+        if event.kind() == Kind::ToolStart && open.is_some() {
+            return;
+        }
+        self.fields(
+            action,
+            event,
+            &["toolCallId", "toolName", "arguments", "providerExecuted", "providerName"],
+            placed,
+        );
+    }
+
+    fn call_delta(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) {
+        let (Some(id), Some(delta)) = (event.get("toolCallId"), event.body("delta")) else {
+            return;
+        };
+        let Some(action) = self.calls.get(id.as_str()).copied() else { return };
+        let units = self.actions[action].append_arguments(delta);
+        placed.push(Placed { field: "delta", action, place: Place::Arguments { units } });
+    }
+
+    fn tool_return(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) {
+        let Some(id) = event.get("toolCallId") else { return };
+        let key = id.to_string();
+        let open = self.returns.remove(&key);
+        let action = match open {
+            Some(at) => at,
+            None => self.begin(ActionKind::ToolReturn, event, placed),
+        };
+        self.fields(
+            action,
+            event,
+            &["toolCallId", "toolName", "success", "result", "error", "outcome"],
+            placed,
+        );
+        if event.get("preliminary").and_then(Raw::bool) == Some(true) {
+            self.returns.insert(key.clone(), action);
+        }
+        if let Some(call) = self.calls.get(&key).copied() {
+            self.actions[call].returned = Some(action);
+            if self.actions[action].get("toolName").is_none()
+                && let Some(name) = self.actions[call].get("toolName").cloned()
+            {
+                self.actions[action].set("toolName", name);
+            }
+        }
+    }
+
+    fn step_finished(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) {
+        let Some((step, first)) = self.steps.get(&task_key(event)).copied() else { return };
+        let last = self
+            .actions
+            .iter()
+            .enumerate()
+            .skip(first)
+            .rev()
+            .find(|(_, a)| a.kind == ActionKind::AssistantMessage && a.step == step)
+            .map(|(i, _)| i);
+        if let Some(action) = last {
+            self.fields(action, event, &["usage", "finishReason", "model"], placed);
+        }
+    }
+}
+
+fn task_key(event: &Event<'_>) -> String {
+    event.get("taskId").map_or_else(String::new, ToString::to_string)
+}
+
+fn part_key(event: &Event<'_>, field: &str) -> String {
+    let mut key = task_key(event);
+    key.push('/');
+    if let Some(id) = event.get(field) {
+        key.push_str(id);
+    }
+    key
+}

@@ -1,0 +1,186 @@
+//! Validating a source against its dialect.
+//!
+//! Owned here: the driver that cuts a source and reports what is not JSON, and checks that
+//! dialects share, driven by tables of fields ([`crate::journal::kind::Field`]).
+//!
+//! Invariant: hostile input gives diagnostics, never a panic, and memory stays in proportion to
+//! the source.
+
+use crate::diagnostic::Report;
+use crate::dialect::Dialect;
+use crate::journal::kind::{Field, Need, Type};
+use crate::json::{Doc, Node, NodeKind};
+use crate::record::{Framing, Role, split};
+use crate::sse;
+
+/// A dialect's checks, over one source.
+pub trait Validator {
+    /// Checks a record's value. `pointer` is the record's own.
+    fn value(&mut self, pointer: &str, value: Node<'_, '_>, report: &mut Report);
+
+    /// Checks a server-sent event that is not a JSON value, such as `[DONE]` or a comment.
+    fn event(&mut self, pointer: &str, event: &str, report: &mut Report) {
+        if let sse::Data::Line { text, .. } = sse::data(event)
+            && text.trim() != "[DONE]"
+        {
+            report.error("json-syntax", pointer, None, "the event's data is not JSON");
+        }
+    }
+
+    /// The source has ended.
+    fn finish(&mut self, _report: &mut Report) {}
+}
+
+/// Checks a source.
+pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
+    let text = match std::str::from_utf8(source) {
+        Ok(text) => text,
+        Err(e) => {
+            let at = e.valid_up_to();
+            report.error("utf8", "", Some(at..at + 1), format!("invalid UTF-8 at byte {at}"));
+            return;
+        }
+    };
+    if text.trim().is_empty() {
+        report.error("empty", "", None, "the source is empty");
+        return;
+    }
+    let mut validator = (dialect.validator)();
+    split(dialect.framing, text, |record| {
+        let from = record.body.as_ptr() as usize - text.as_ptr() as usize;
+        report.set_offset(from);
+        let pointer = match dialect.framing {
+            Framing::Document => String::new(),
+            _ => format!("/{}", record.index),
+        };
+        if record.role == Role::Tail {
+            if let Some(rest) = unfinished(dialect.framing, record.glue) {
+                let at = record.glue.as_ptr() as usize - text.as_ptr() as usize;
+                report.set_offset(at);
+                report.error("json-syntax", &pointer, Some(0..record.glue.len()), rest);
+            }
+            return;
+        }
+        if dialect.framing == Framing::Sse
+            && !record.body.ends_with(['\n', '\r'])
+            && !record.body.starts_with('{')
+        {
+            let message = "the stream ends inside an event: its blank line is missing";
+            report.error("sse-truncated", &pointer, Some(0..record.body.len()), message);
+        }
+        let parsed = if record.body.trim_start().starts_with(['{', '['])
+            || dialect.framing != Framing::Sse
+        {
+            Doc::parse(record.body).map(|doc| (0, doc))
+        } else {
+            match sse::data(record.body) {
+                sse::Data::Line { offset, text }
+                    if text.starts_with(['{', '[', '"']) && text != "[DONE]" =>
+                {
+                    Doc::parse(text).map(|doc| (offset, doc)).map_err(|mut e| {
+                        e.at += offset;
+                        e
+                    })
+                }
+                sse::Data::Joined(text) => {
+                    match Doc::parse(&text) {
+                        Ok(doc) => validator.value(&pointer, doc.root(), report),
+                        Err(e) => report.error("json-syntax", &pointer, None, e.to_string()),
+                    }
+                    return;
+                }
+                _ => {
+                    validator.event(&pointer, record.body, report);
+                    return;
+                }
+            }
+        };
+        match parsed {
+            Ok((offset, doc)) => {
+                report.set_offset(from + offset);
+                validator.value(&pointer, doc.root(), report);
+            }
+            Err(e) => {
+                let message = format!("not JSON: {}", e.kind);
+                report.error("json-syntax", &pointer, Some(e.at..e.at + 1), message);
+            }
+        }
+    });
+    report.set_offset(0);
+    validator.finish(report);
+}
+
+/// What is wrong with what follows the last record, if anything.
+fn unfinished(framing: Framing, rest: &str) -> Option<&'static str> {
+    match rest.trim() {
+        "" | "]" if framing != Framing::Array => None,
+        "]" | "" => None,
+        _ => Some("the source ends inside a value"),
+    }
+}
+
+/// The span of a node, for a diagnostic.
+pub fn span(node: Node<'_, '_>) -> Option<std::ops::Range<usize>> {
+    Some(node.start()..node.end())
+}
+
+/// Checks that an object has the fields of a table, with their types. Unknown fields are fine.
+pub fn fields(pointer: &str, object: Node<'_, '_>, table: &[Field], report: &mut Report) {
+    if !object.is_object() {
+        report.error("wrong-type", pointer, span(object), "expected an object");
+        return;
+    }
+    for field in table {
+        match object.get(field.name) {
+            None if field.need == Need::Must => {
+                let message = format!("`{}` is missing", field.name);
+                report.error("missing-field", pointer, span(object), message);
+            }
+            Some(value) if value.is_null() && field.need == Need::May => {}
+            Some(value) => {
+                check_type(&format!("{pointer}/{}", field.name), value, field.ty, report);
+            }
+            None => {}
+        }
+    }
+}
+
+/// Checks one value's type.
+pub fn check_type(pointer: &str, value: Node<'_, '_>, ty: Type, report: &mut Report) {
+    let expected = match ty {
+        Type::Any => return,
+        Type::Text if value.is_string() => return,
+        Type::Number if value.kind() == NodeKind::Number => return,
+        Type::Integer if value.i64().is_some() || value.f64().is_some_and(|f| f.fract() == 0.0) => {
+            return;
+        }
+        Type::Bool if value.kind() == NodeKind::Bool => return,
+        Type::Object if value.is_object() => return,
+        Type::Array if value.is_array() => return,
+        Type::OneOf(values) if value.is_string() => {
+            let Some(text) = value.str() else { return };
+            if !values.contains(&text.as_ref()) {
+                let message = format!("`{}` is not one of {}", brief(&text), values.join(", "));
+                report.error("unknown-value", pointer, span(value), message);
+            }
+            return;
+        }
+        Type::Text | Type::OneOf(_) => "a string",
+        Type::Number => "a number",
+        Type::Integer => "a whole number",
+        Type::Bool => "a boolean",
+        Type::Object => "an object",
+        Type::Array => "an array",
+    };
+    let message = format!("expected {expected}, found `{}`", brief(value.raw()));
+    report.error("wrong-type", pointer, span(value), message);
+}
+
+/// The beginning of a value, for messages.
+pub fn brief(text: &str) -> String {
+    let mut out: String = text.chars().take(40).collect();
+    if out.len() < text.len() {
+        out.push('…');
+    }
+    out
+}
