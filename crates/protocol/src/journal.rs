@@ -6,6 +6,7 @@
 mod batch;
 mod cursor;
 mod event;
+pub mod flow;
 pub mod kind;
 pub mod transcript;
 
