@@ -4,17 +4,28 @@
 //! identity within a dialect is not its business: the residue engine replays the frames that
 //! decoding left, and asks the dialect's encoder only for events that have none of its own.
 
+pub mod a2a;
 mod adapter;
+pub mod ag_ui;
+pub mod agent_api;
+pub mod ai_sdk_messages;
+pub mod ai_sdk_stream;
+pub mod aitp;
 mod document;
+pub mod envelope;
 pub mod journal;
+pub mod looopy;
+pub mod openai_threads;
 pub mod pydantic_ai;
 
 mod convert;
+mod opening;
 mod options;
 
 pub use adapter::{JsonRecords, ReadJson};
 pub use convert::{Decoding, Encoding, decode};
 pub use document::{Documents, ReadDocument};
+pub use opening::Opening;
 pub use options::{DecodeOptions, EncodeOptions, Start, Target};
 
 use crate::journal::{Batch, Kind};
@@ -142,7 +153,19 @@ impl Records {
 }
 
 /// Every dialect.
-pub const ALL: &[Dialect] = &[pydantic_ai::DIALECT, journal::DIALECT];
+pub const ALL: &[Dialect] = &[
+    aitp::DIALECT,
+    openai_threads::DIALECT,
+    envelope::DIALECT,
+    looopy::DIALECT,
+    agent_api::DIALECT,
+    a2a::DIALECT,
+    ai_sdk_stream::DIALECT,
+    ai_sdk_messages::DIALECT,
+    pydantic_ai::DIALECT,
+    ag_ui::DIALECT,
+    journal::DIALECT,
+];
 
 /// The dialect of that name.
 pub fn named(name: &str) -> Option<&'static Dialect> {

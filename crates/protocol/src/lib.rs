@@ -1,10 +1,12 @@
 //! Every agent-conversation protocol, read and written without loss.
 
+pub mod canonical;
 pub mod diagnostic;
 pub mod dialect;
 pub mod ident;
 pub mod journal;
 pub mod json;
+pub mod perspective;
 pub mod record;
 pub mod residue;
 pub mod sse;

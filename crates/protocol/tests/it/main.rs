@@ -1,5 +1,17 @@
 //! What the library promises, tried on recordings of the real writers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod a2a;
+mod ag_ui;
+mod agent_api;
+mod ai_sdk_messages;
+mod ai_sdk_stream;
+mod aitp;
+mod envelope;
 mod identity;
+mod looopy;
+mod openai_threads;
+mod perspective;
+mod pydantic_ai;
 mod recordings;
+mod thread_protocol;

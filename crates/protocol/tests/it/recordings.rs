@@ -32,6 +32,9 @@ fn dialect_of(path: &str) -> Option<&'static str> {
         _ if path.starts_with("ag-ui/") => "ag-ui",
         _ if path.starts_with("openai-threads/") => "openai-threads",
         _ if path.starts_with("aitp/") && !file.starts_with("invalid") => "aitp",
+        _ if path.starts_with("looopy/") => "looopy",
+        _ if path.starts_with("envelope/") => "envelope",
+        _ if path.starts_with("thread-protocol/") => "thread-protocol",
         _ => return None,
     })
 }

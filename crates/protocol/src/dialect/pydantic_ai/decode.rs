@@ -1,14 +1,13 @@
 //! ModelMessages to events.
 
-use crate::dialect::{DecodeOptions, Id, ReadJson, Start};
+use crate::dialect::{DecodeOptions, Id, Opening, ReadJson};
 use crate::journal::{Event, Kind};
 use crate::json::{Doc, Node, Raw, quote};
 use crate::residue::Marks;
 
 /// Reads one message after the other.
 pub(super) struct Reader {
-    thread_id: Option<String>,
-    start: Start,
+    opening: Opening,
     agent: Raw<'static>,
     joined: bool,
     task: Option<Raw<'static>>,
@@ -17,8 +16,7 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new(options: &DecodeOptions) -> Self {
         Self {
-            thread_id: options.thread_id.clone(),
-            start: options.start,
+            opening: Opening::new(options),
             agent: Raw::string(options.agent.as_deref().unwrap_or("agent")),
             joined: false,
             task: None,
@@ -28,19 +26,8 @@ impl Reader {
     /// Begins the thread and the run, where this message is the first of either.
     fn begin<'a>(&mut self, root: Node<'_, 'a>, marks: &mut Marks, events: &mut Vec<Event<'a>>) {
         let conversation = root.some("conversation_id");
-        if self.start == Start::NewThread {
-            self.start = Start::Continue;
-            let id = match (&self.thread_id, conversation) {
-                (Some(id), _) => Raw::string(id),
-                (None, Some(id)) => Raw::from(id),
-                (None, None) => Raw::string(&crate::ident::from_text(root.raw())),
-            };
-            let created = root.some("timestamp");
-            events.push(
-                Event::new(Kind::ThreadCreated)
-                    .with("contextId", id)
-                    .with_some("timestamp", created),
-            );
+        if let Some(event) = self.opening.open(conversation.map(Raw::from), root.raw()) {
+            events.push(event.with_some("timestamp", root.some("timestamp")));
         }
         if let Some(id) = conversation {
             marks.implied(id);

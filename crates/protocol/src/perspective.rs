@@ -1,0 +1,1 @@
+//! A thread as one agent sees it.

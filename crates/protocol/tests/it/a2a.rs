@@ -1,0 +1,1 @@
+//! `a2a`: what only this dialect promises.

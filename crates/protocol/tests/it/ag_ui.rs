@@ -1,0 +1,1 @@
+//! `ag-ui`: what only this dialect promises.

@@ -1,0 +1,1 @@
+//! `agent-api`: what only this dialect promises.

@@ -1,0 +1,1 @@
+//! `ai-sdk-messages`: what only this dialect promises.

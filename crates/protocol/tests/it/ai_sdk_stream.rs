@@ -1,0 +1,1 @@
+//! `ai-sdk-stream`: what only this dialect promises.

@@ -1,0 +1,1 @@
+//! `aitp`: what only this dialect promises.

@@ -1,0 +1,1 @@
+//! `envelope`: what only this dialect promises.

@@ -1,0 +1,1 @@
+//! `looopy`: what only this dialect promises.

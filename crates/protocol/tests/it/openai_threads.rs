@@ -1,0 +1,1 @@
+//! `openai-threads`: what only this dialect promises.

@@ -1,0 +1,1 @@
+//! `pydantic-ai`: what only this dialect promises.

@@ -1,0 +1,1 @@
+//! `thread-protocol`: what only this dialect promises.
