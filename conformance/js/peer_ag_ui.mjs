@@ -1,14 +1,14 @@
 // AG-UI: `events` parses a run's events and verifies their order, `messages`
-// parses messages.
+// parses messages, `input` parses what a client sends to start a run.
 
 import { defaultApplyEvents, enforceEvents, HttpAgent, transformChunks, verifyEvents } from '@ag-ui/client';
-import { EventSchemas, MessageSchema } from '@ag-ui/core/schemas';
+import { EventSchemas, MessageSchema, RunAgentInputSchema } from '@ag-ui/core/schemas';
 import { from, lastValueFrom, toArray } from 'rxjs';
 
 import { explain } from './explain.mjs';
 import { readMessages, readStreams } from './records.mjs';
 
-export default { events: loadEvents, messages: loadMessages };
+export default { events: loadEvents, messages: loadMessages, input: loadInput };
 
 /** Takes the events through the stages of the client, in its order. */
 async function loadEvents({ path }) {
@@ -42,6 +42,12 @@ async function loadMessages({ path }) {
   const messages = await readMessages(path);
   for (const [index, message] of messages.entries()) parse(MessageSchema, message, `message ${index}`);
   return { records: messages.length };
+}
+
+async function loadInput({ path }) {
+  const [input] = await readMessages(path);
+  parse(RunAgentInputSchema, input, 'input');
+  return { records: 1 };
 }
 
 function parse(schema, value, what) {

@@ -30,7 +30,7 @@ async function loadStream(ai, { path, initial, expect }) {
     records += chunks.length;
     messages.push(await reduce(ai, chunks, initial && (await readMessages(initial)).at(-1)));
   }
-  if (expect !== undefined) {
+  if (expect != null) {
     // Through JSON, where a member that is undefined is none.
     const [reduced] = JSON.parse(JSON.stringify(messages));
     const [recorded] = await readMessages(expect);

@@ -37,14 +37,13 @@ CONTENTS = {
         schemas.RefusalContent,
     )
 }
-# What the `data` of a message's content must be, by the message's type.
+# What the `data` of a message's content must be, by the message's type. That of
+# a component is free.
 BODIES = {
     "function_call": schemas.FunctionCall,
     "function_call_output": schemas.FunctionCallOutput,
     "plugin_call": schemas.FunctionCall,
     "plugin_call_output": schemas.FunctionCallOutput,
-    "component_call": schemas.FunctionCall,
-    "component_call_output": schemas.FunctionCallOutput,
     "mcp_call": schemas.McpCall,
     "mcp_call_output": schemas.McpCallOutput,
     "mcp_list_tools": schemas.McpListTools,

@@ -35,7 +35,7 @@ pub(crate) fn run(parts: &[Part], filter: Option<&str>) -> Result<ExitCode> {
     let fixtures = workspace::fixtures()?;
     let sources = source::find(&fixtures)?;
     ensure!(!sources.is_empty(), "no fixtures in {}", fixtures.display());
-    if parts.contains(&Part::Matrix) {
+    if parts.contains(&Part::Matrix) && workspace::chosen_binary().is_none() {
         build()?;
     }
     install::install().context("could not install the peers")?;

@@ -5,8 +5,9 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::process::{run, run_with_retries, step, succeeds};
 use crate::workspace;
@@ -67,7 +68,8 @@ impl Venv {
         run_with_retries(
             Command::new(python_in(&folder))
                 .args(["-m", "pip", "install", "--quiet", "--no-deps"])
-                .args(["--disable-pip-version-check", "--requirement"])
+                .args(["--no-compile", "--disable-pip-version-check"])
+                .arg("--requirement")
                 .arg(&requirements),
         )?;
         stamp.write()
@@ -76,10 +78,16 @@ impl Venv {
 
 /// Installs whatever is missing or was pinned otherwise.
 pub(crate) fn install() -> Result<()> {
-    for venv in Venv::ALL {
-        venv.install()?;
-    }
-    install_node_packages()
+    thread::scope(|scope| {
+        let node = scope.spawn(install_node_packages);
+        for venv in Venv::ALL {
+            venv.install()?;
+        }
+        match node.join() {
+            Ok(result) => result,
+            Err(_) => bail!("the installation of npm packages panicked"),
+        }
+    })
 }
 
 /// A command that runs the installed node in the folder of the JavaScript drivers.
@@ -101,6 +109,10 @@ fn install_node_packages() -> Result<()> {
     let stamp = Stamp::of(&folder, &paths.each_ref().map(PathBuf::as_path))?;
     if !stamp.matches() {
         step("install npm packages");
+        ensure!(
+            succeeds(Command::new("npm").arg("--version")),
+            "npm is needed: it comes with node 20 or newer"
+        );
         remove(&folder)?;
         fs::create_dir_all(&folder)?;
         for name in pins {

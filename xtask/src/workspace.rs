@@ -32,3 +32,19 @@ pub(crate) fn fixtures() -> Result<PathBuf> {
         None => Ok(root()?.join("crates/protocol/tests/fixtures")),
     }
 }
+
+/// The `selvedge` under test: the release build, unless `SELVEDGE_BIN` names one.
+pub(crate) fn binary() -> Result<PathBuf> {
+    match chosen_binary() {
+        Some(path) => Ok(root()?.join(path)),
+        None => {
+            let name = format!("selvedge{}", env::consts::EXE_SUFFIX);
+            Ok(target()?.join("release").join(name))
+        }
+    }
+}
+
+/// The binary that `SELVEDGE_BIN` names, which is not ours to build.
+pub(crate) fn chosen_binary() -> Option<PathBuf> {
+    env::var_os("SELVEDGE_BIN").map(PathBuf::from)
+}

@@ -1,7 +1,7 @@
 //! One check: a file, maybe converted first, that a peer has to load.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -113,7 +113,7 @@ impl Check {
     fn converted(&self, conversion: &Conversion) -> Result<PathBuf> {
         let output = workspace::conformance()?.join("out").join(&self.id);
         fs::create_dir_all(output.parent().context("an id without a folder")?)?;
-        let mut command = Command::new(binary()?);
+        let mut command = Command::new(workspace::binary()?);
         command.arg("convert");
         command.args(["--from", conversion.from, "--to", conversion.to]);
         if let Some(target) = conversion.target {
@@ -127,9 +127,4 @@ impl Check {
         }
         Ok(output)
     }
-}
-
-fn binary() -> Result<PathBuf> {
-    let name = Path::new("selvedge").with_extension(std::env::consts::EXE_EXTENSION);
-    Ok(workspace::target()?.join("release").join(name))
 }

@@ -66,8 +66,8 @@ fn check(source: &Source, from: &'static str, target: &Target) -> Check {
         convert: Some(Conversion { from, to: target.to, target: target.version }),
         request,
         demand: match source.kind {
-            Kind::Example(_) => Demand::Nothing,
-            _ => Demand::Records,
+            Kind::PydanticAi(_) | Kind::AiStream(_) | Kind::AiMessages(..) => Demand::Records,
+            _ => Demand::Nothing,
         },
     }
 }

@@ -79,6 +79,7 @@ pub(crate) const OPENAI_THREADS: Peer = peer("openai-threads", Process::OpenAiTh
 pub(crate) const AGENT_API: Peer = peer("agent-api", Process::AgentApi, "load");
 pub(crate) const AG_UI_EVENTS: Peer = peer("ag-ui", Process::AgUi, "events");
 pub(crate) const AG_UI_MESSAGES: Peer = peer("ag-ui-messages", Process::AgUi, "messages");
+pub(crate) const AG_UI_INPUT: Peer = peer("ag-ui-input", Process::AgUi, "input");
 
 /// `readUIMessageStream` of ai 5, 6 and 7, with the version each is.
 pub(crate) const AI_STREAM: [(u8, Peer); 3] = [
@@ -97,8 +98,9 @@ pub(crate) const AI_MESSAGES: [(u8, Peer); 3] = [
 fn python(venv: Venv, module: &str) -> Result<Command> {
     let folder = workspace::root()?.join("conformance/python");
     let mut command = venv.python()?;
+    command.args(["-X", "utf8"]);
     // Bytecode would litter the source folder.
-    command.args(["-B", "-X", "utf8"]);
+    command.env("PYTHONPYCACHEPREFIX", workspace::conformance()?.join("pycache"));
     command.arg(folder.join("serve.py")).arg(module);
     Ok(command)
 }

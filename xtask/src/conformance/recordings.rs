@@ -35,6 +35,7 @@ fn checks_of(source: &Source) -> Vec<Check> {
             .collect(),
         Kind::AgUi => vec![simple(source, peer::AG_UI_EVENTS)],
         Kind::AgUiMessages => vec![simple(source, peer::AG_UI_MESSAGES)],
+        Kind::AgUiInput => vec![simple(source, peer::AG_UI_INPUT)],
         Kind::AgentApi => vec![simple(source, peer::AGENT_API)],
         Kind::A2aV1 | Kind::A2aOther(A2aVersion::V1) => vec![simple(source, peer::A2A_V1)],
         Kind::A2aV03 | Kind::A2aOther(A2aVersion::V03) => vec![simple(source, peer::A2A_V03)],
@@ -52,11 +53,10 @@ fn stream_check(source: &Source, version: u8, reader: u8, peer: Peer) -> Option<
         return None;
     }
     let mut request = json!({});
-    if let Some(recorded) = recorded {
-        request["expect"] = json!(recorded);
-    }
-    if let Some(initial) = initial_message(&source.path) {
-        request["initial"] = json!(initial);
+    match initial_message(&source.path) {
+        // What the client made of the message before it sent it is not recorded.
+        Some(initial) => request["initial"] = json!(initial),
+        None => request["expect"] = json!(recorded),
     }
     Some(check(source, peer, request, Demand::Records))
 }

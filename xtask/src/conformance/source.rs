@@ -29,6 +29,8 @@ pub(crate) enum Kind {
     AgUi,
     /// AG-UI messages, which are no conversation of their own.
     AgUiMessages,
+    /// The input of an AG-UI run.
+    AgUiInput,
     /// Agent API events.
     AgentApi,
     /// A2A 1.0.
@@ -64,7 +66,7 @@ impl Kind {
             Self::A2aV1 | Self::A2aV03 => Some("a2a"),
             Self::OpenAiThreads => Some("openai-threads"),
             Self::Example(dialect) => Some(dialect),
-            Self::AgUiMessages | Self::A2aOther(_) => None,
+            Self::AgUiMessages | Self::AgUiInput | Self::A2aOther(_) => None,
         }
     }
 }
@@ -93,7 +95,9 @@ pub(crate) fn find(fixtures: &Path) -> Result<Vec<Source>> {
     let mut sources: Vec<Source> = Vec::new();
     for path in files {
         let name = name_below(fixtures, &path);
-        if let Some(kind) = kind_of(&name) {
+        if let Some(kind) = kind_of(&name)
+            && !is_empty_list(&path)?
+        {
             sources.push(Source { path, name, kind });
         }
     }
@@ -105,39 +109,40 @@ fn kind_of(name: &str) -> Option<Kind> {
     let (folder, _) = name.split_once('/')?;
     let file = name.rsplit('/').next()?;
     match folder {
-        "pydantic" | "pydantic_kitchen" => kind_of_pydantic(file),
-        "pydantic_legacy_v1.107.10" if file.ends_with(".messages.json") => {
-            Some(Kind::PydanticAi(1))
-        }
-        "pydantic_legacy_v1.107.10" => Some(Kind::PydanticAi(2)),
+        "pydantic" | "pydantic_kitchen" => kind_of_pydantic(file, 2),
+        "pydantic_legacy_v1.107.10" => kind_of_pydantic(file, 1),
         "ai_5.0.277" => kind_of_ai(file, 5),
         "ai_6.0.326" => kind_of_ai(file, 6),
         "ai_7.0.169" => kind_of_ai(file, 7),
-        "agent-api" => Some(Kind::AgentApi),
         _ if file.ends_with(".md") => None,
+        "agent-api" => Some(Kind::AgentApi),
         "a2a_1.0" if is_a2a_other(file) => Some(Kind::A2aOther(A2aVersion::V1)),
         "a2a_1.0" => Some(Kind::A2aV1),
         "a2a_0.3" if is_a2a_other(file) => Some(Kind::A2aOther(A2aVersion::V03)),
         "a2a_0.3" => Some(Kind::A2aV03),
+        "ag-ui" if file.ends_with("run_agent_input.json") => Some(Kind::AgUiInput),
         "ag-ui" => Some(Kind::AgUi),
         "openai-threads" => Some(Kind::OpenAiThreads),
+        // Beside the threads lie lone capability messages, some invalid on purpose.
+        "aitp" if name.starts_with("aitp/threads/") => Some(Kind::Example("aitp")),
         _ => None,
     }
 }
 
-fn kind_of_pydantic(file: &str) -> Option<Kind> {
+/// `version` is that of the writer, except where a file says otherwise.
+fn kind_of_pydantic(file: &str, version: u8) -> Option<Kind> {
     if file.ends_with(".agui.sse") {
         return Some(Kind::AgUi);
     }
     if file.starts_with("agui_messages.") {
         return Some(Kind::AgUiMessages);
     }
-    for version in [5, 6, 7] {
-        if file.ends_with(&format!(".vercel_sdk{version}.sse")) {
-            return Some(Kind::AiStream(version));
+    for ai in [5, 6, 7] {
+        if file.ends_with(&format!(".vercel_sdk{ai}.sse")) {
+            return Some(Kind::AiStream(ai));
         }
-        if file.contains(&format!(".ui_message_by_ai{version}.")) {
-            return Some(Kind::AiMessages(version, version));
+        if file.contains(&format!(".ui_message_by_ai{ai}.")) {
+            return Some(Kind::AiMessages(ai, ai));
         }
     }
     // pydantic-ai writes the same messages for 6 and 7.
@@ -145,8 +150,10 @@ fn kind_of_pydantic(file: &str) -> Option<Kind> {
         Some(Kind::AiMessages(5, 5))
     } else if file.ends_with("ui_messages.dump_sdk6.json") {
         Some(Kind::AiMessages(6, 7))
-    } else if file.ends_with(".messages.json") || file.starts_with("messages.") {
+    } else if file.ends_with(".reloaded_by_2.66.json") {
         Some(Kind::PydanticAi(2))
+    } else if file.ends_with(".messages.json") || file.starts_with("messages.") {
+        Some(Kind::PydanticAi(version))
     } else {
         None
     }
@@ -192,6 +199,11 @@ fn examples(fixtures: &Path) -> Result<Vec<Source>> {
         }
     }
     Ok(sources)
+}
+
+/// An empty history is real, but there is nothing in it for a peer to load.
+fn is_empty_list(path: &Path) -> Result<bool> {
+    Ok(fs::read(path)?.trim_ascii() == b"[]")
 }
 
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
