@@ -170,7 +170,8 @@ impl Stamp {
     }
 }
 
-fn remove(folder: &Path) -> Result<()> {
+/// Removes the folder, if there is one.
+pub(crate) fn remove(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(error).with_context(|| format!("could not remove {}", folder.display()))

@@ -2,11 +2,14 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+
+use crate::workspace;
 
 /// Prints a progress line.
 pub(crate) fn step(text: &str) {
@@ -53,12 +56,15 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
 }
 
 fn describe(command: &Command) -> String {
-    let program = std::path::Path::new(command.get_program());
+    let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());
     let mut text = name.to_string_lossy().into_owned();
+    let root = workspace::root().unwrap_or_default();
     for arg in command.get_args() {
+        let path = Path::new(arg);
+        let shown = path.strip_prefix(&root).unwrap_or(path);
         text.push(' ');
-        text.push_str(&arg.to_string_lossy());
+        text.push_str(&shown.to_string_lossy());
     }
     text
 }

@@ -65,9 +65,17 @@ fn check(source: &Source, from: &'static str, target: &Target) -> Check {
         source: source.path.clone(),
         convert: Some(Conversion { from, to: target.to, target: target.version }),
         request,
-        demand: match source.kind {
-            Kind::PydanticAi(_) | Kind::AiStream(_) | Kind::AiMessages(..) => Demand::Records,
-            _ => Demand::Nothing,
-        },
+        demand: demand(source.kind, target),
+    }
+}
+
+/// What goes back to its writer must be in the writer's exact form; a history or a
+/// stream always leaves something; a lone event or object may leave nothing.
+fn demand(kind: Kind, target: &Target) -> Demand {
+    match (kind, target.version) {
+        (Kind::PydanticAi(2), Some("pydantic-ai@2"))
+        | (Kind::PydanticAi(1), Some("pydantic-ai@1")) => Demand::Identical,
+        (Kind::PydanticAi(_) | Kind::AiStream(_) | Kind::AiMessages(..), _) => Demand::Records,
+        _ => Demand::Nothing,
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::conformance::check::{Check, Verdict};
 use crate::conformance::expected::Expected;
 
-/// So many failures are printed in full; the JSON file has all.
+/// So many kinds of failure are printed; the JSON file has every failure.
 const SHOWN: usize = 40;
 
 /// The outcome of a run.
@@ -72,13 +72,18 @@ impl Report {
 
     /// Prints the failures, a table by peer, and the summary line last.
     pub(crate) fn print(&self) {
-        let failed = || self.rows.iter().filter(|row| row.outcome == Outcome::Failed);
-        for row in failed().take(SHOWN) {
+        let kinds = self.kinds_of_failure();
+        for (rows, row) in kinds.iter().take(SHOWN) {
             println!("FAILED {}\n       {}", row.id, shorten(&row.detail));
+            if *rows > 1 {
+                println!("       and {} more with this peer and reason", rows - 1);
+            }
         }
-        let count = failed().count();
-        if count > SHOWN {
-            println!("and {} more in target/conformance/report.json", count - SHOWN);
+        if kinds.len() > SHOWN {
+            println!("and {} more kinds of failure", kinds.len() - SHOWN);
+        }
+        if !kinds.is_empty() {
+            println!("every one is in target/conformance/report.json");
         }
         println!("\n{:<34}{:>8}{:>8}{:>8}", "", "passed", "failed", "skipped");
         for (group, [passed, failed, skipped]) in self.by_group() {
@@ -86,6 +91,21 @@ impl Report {
         }
         let [passed, failed, skipped] = self.totals();
         println!("\n{passed} passed, {failed} failed, {skipped} skipped");
+    }
+
+    /// Failures that differ only in numbers and file, the most frequent first: how
+    /// many there are, and the first of them.
+    fn kinds_of_failure(&self) -> Vec<(usize, &Row)> {
+        let mut kinds = BTreeMap::<(String, String), (usize, &Row)>::new();
+        for row in &self.rows {
+            if row.outcome == Outcome::Failed {
+                let kind = (row.group(), kind_of(&row.detail));
+                kinds.entry(kind).or_insert((0, row)).0 += 1;
+            }
+        }
+        let mut kinds: Vec<_> = kinds.into_values().collect();
+        kinds.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+        kinds
     }
 
     /// Success if nothing failed.
@@ -101,12 +121,11 @@ impl Report {
             .map(|outcome| self.rows.iter().filter(|row| row.outcome == outcome).count())
     }
 
-    /// Counts by the first two segments of the ids: part and peer.
+    /// Counts by part and peer.
     fn by_group(&self) -> BTreeMap<String, [usize; 3]> {
         let mut groups = BTreeMap::<String, [usize; 3]>::new();
         for row in &self.rows {
-            let group: Vec<&str> = row.id.split('/').take(2).collect();
-            let counts = groups.entry(group.join(" ")).or_default();
+            let counts = groups.entry(row.group()).or_default();
             counts[row.outcome as usize] += 1;
         }
         groups
@@ -114,9 +133,21 @@ impl Report {
 }
 
 impl Row {
+    /// Part and peer: the first two segments of the id.
+    fn group(&self) -> String {
+        let segments: Vec<&str> = self.id.split('/').take(2).collect();
+        segments.join(" ")
+    }
+
     fn to_json(&self) -> Value {
         json!({"id": self.id, "outcome": self.outcome.name(), "detail": self.detail})
     }
+}
+
+/// The reason without its numbers, as far as reasons of one kind agree.
+fn kind_of(detail: &str) -> String {
+    let plain = detail.chars().filter(|c| !c.is_ascii_digit());
+    plain.take(100).collect()
 }
 
 fn shorten(text: &str) -> String {
