@@ -35,7 +35,7 @@ def _parse(value):
     value = records.without_jsonrpc(value)
     kind = value.get("kind")
     if kind in KINDS:
-        KINDS[kind].model_validate(value)
+        _check_kept(value, KINDS[kind].model_validate(value))
     elif kind is not None:
         raise ValueError(f"unknown kind {kind!r}")
     elif "skills" in value:
@@ -44,6 +44,22 @@ def _parse(value):
         types.MessageSendParams.model_validate(value)
     else:
         ParseDict(value, _proto_class_of(value)())
+
+
+def _check_kept(value, model):
+    """The types drop what they do not know and assume what is missing, a part's
+    kind among others; so what they kept has to be what they were given."""
+    kept = _without_nulls(model.model_dump(mode="json", by_alias=True))
+    if kept != _without_nulls(value):
+        raise ValueError(f"the peer makes of it {kept}")
+
+
+def _without_nulls(value):
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
 
 
 def _proto_class_of(value):

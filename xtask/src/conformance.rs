@@ -1,5 +1,6 @@
-//! Conformance: the real peers load what they wrote themselves (recordings, which
-//! tests the drivers) and what our encoders write (the matrix).
+//! Conformance: the real peers load what our encoders write (the matrix). Before
+//! that the drivers are tested: peers refuse what is wrong (rejects) and load what
+//! they wrote themselves (recordings).
 
 mod check;
 mod driver;
@@ -7,6 +8,7 @@ mod expected;
 mod matrix;
 mod peer;
 mod recordings;
+mod rejects;
 mod report;
 mod source;
 
@@ -24,6 +26,8 @@ use crate::{install, workspace};
 /// A part of the suite.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
+    /// Peers refuse what is wrong.
+    Rejects,
     /// Peers load the recordings.
     Recordings,
     /// Peers load the recordings converted to their dialect.
@@ -43,6 +47,7 @@ pub(crate) fn run(parts: &[Part], filter: Option<&str>) -> Result<ExitCode> {
     let mut checks: Vec<Check> = Vec::new();
     for part in parts {
         checks.extend(match part {
+            Part::Rejects => rejects::checks(&workspace::root()?.join("conformance/rejects"))?,
             Part::Recordings => recordings::checks(&sources),
             Part::Matrix => matrix::checks(&sources),
         });

@@ -24,9 +24,9 @@ pub(crate) struct Args {
 enum Only {
     /// Formatting, lints and Rust tests.
     Rust,
-    /// Recordings and matrix.
+    /// The recordings, then the matrix.
     Conformance,
-    /// Peers load what they wrote themselves: this tests the drivers.
+    /// Peers load what they wrote themselves and refuse what is wrong.
     Recordings,
     /// Peers load what our encoders write.
     Matrix,
@@ -39,9 +39,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let parts: &[Part] = match args.only {
         Some(Only::Rust) => return Ok(ExitCode::SUCCESS),
-        Some(Only::Recordings) => &[Part::Recordings],
+        Some(Only::Recordings) => &[Part::Rejects, Part::Recordings],
         Some(Only::Matrix) => &[Part::Matrix],
-        None | Some(Only::Conformance) => &[Part::Recordings, Part::Matrix],
+        None | Some(Only::Conformance) => &[Part::Rejects, Part::Recordings, Part::Matrix],
     };
     conformance::run(parts, args.filter.as_deref())
 }

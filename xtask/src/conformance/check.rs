@@ -16,7 +16,7 @@ use crate::workspace;
 
 /// One check.
 pub(crate) struct Check {
-    /// Unique and stable: `recordings/<peer>/<file>` or `matrix/<peer>/<file>`.
+    /// Unique and stable: `<part>/<peer>/<file>`.
     pub(crate) id: String,
     /// Who loads the file.
     pub(crate) peer: Peer,
@@ -47,6 +47,8 @@ pub(crate) enum Demand {
     Records,
     /// It found at least one record, and its own dump has the same bytes.
     Identical,
+    /// It refused the file, which is wrong on purpose.
+    Refusal,
     /// Nothing: a lone event may have no counterpart in the peer's dialect.
     Nothing,
 }
@@ -96,6 +98,12 @@ impl Check {
         let mut request = self.request.clone();
         request["path"] = json!(path);
         let answer = drivers.ask(self.peer, request)?;
+        if self.demand == Demand::Refusal {
+            return Ok(match answer["ok"].as_bool() {
+                Some(false) => Verdict::Passed,
+                _ => Verdict::Failed("the peer took a file that is wrong".to_owned()),
+            });
+        }
         if answer["ok"] != true {
             let error = answer["error"].as_str().unwrap_or("no reason given");
             return Ok(Verdict::Failed(error.to_owned()));
