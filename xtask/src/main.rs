@@ -12,7 +12,7 @@ use clap::{Parser, Subcommand};
 
 /// Developer tasks of the Selvedge workspace.
 #[derive(Parser)]
-#[command(name = "cargo xtask", arg_required_else_help = true)]
+#[command(bin_name = "cargo xtask", arg_required_else_help = true)]
 struct Args {
     #[command(subcommand)]
     task: Task,

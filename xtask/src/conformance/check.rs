@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::conformance::driver::Drivers;
@@ -133,6 +133,7 @@ impl Check {
             let reason = String::from_utf8_lossy(&result.stderr);
             bail!("convert: {}: {}", result.status, reason.trim());
         }
+        ensure!(output.exists(), "convert: no output file");
         Ok(output)
     }
 }

@@ -40,7 +40,6 @@ fn checks_of(source: &Source) -> Vec<Check> {
         Kind::A2aV1 | Kind::A2aOther(A2aVersion::V1) => vec![simple(source, peer::A2A_V1)],
         Kind::A2aV03 | Kind::A2aOther(A2aVersion::V03) => vec![simple(source, peer::A2A_V03)],
         Kind::OpenAiThreads => vec![simple(source, peer::OPENAI_THREADS)],
-        // No peer wrote these.
         Kind::Example(_) => Vec::new(),
     }
 }

@@ -41,7 +41,7 @@ pub(crate) enum Kind {
     A2aOther(A2aVersion),
     /// OpenAI threads.
     OpenAiThreads,
-    /// An example of a document, in this dialect.
+    /// In this dialect, but written by none of its peers.
     Example(&'static str),
 }
 
@@ -125,6 +125,11 @@ fn kind_of(name: &str) -> Option<Kind> {
         "openai-threads" => Some(Kind::OpenAiThreads),
         // Beside the threads lie lone capability messages, some invalid on purpose.
         "aitp" if name.starts_with("aitp/threads/") => Some(Kind::Example("aitp")),
+        // The other files hold inputs and outputs of the document's adapters.
+        "envelope" if file.starts_with("mux_chain.") => Some(Kind::Example("envelope")),
+        "looopy" => Some(Kind::Example("looopy")),
+        "thread-protocol" if file.starts_with("invalid-") || file == "index.json" => None,
+        "thread-protocol" => Some(Kind::Example("thread-protocol")),
         _ => None,
     }
 }
