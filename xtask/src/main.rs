@@ -1,3 +1,38 @@
-//! Developer tasks.
+//! Developer tasks: `cargo xtask test` is the whole test command, the one CI runs.
 
-fn main() {}
+mod conformance;
+mod install;
+mod process;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Developer tasks of the Selvedge workspace.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask", arg_required_else_help = true)]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run every test: Rust first, then conformance with the real peers.
+    Test(test::Args),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Args::parse().task {
+        Task::Test(args) => test::run(&args),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests of the workspace as a whole.
+
+mod crate_directions;
