@@ -11,8 +11,11 @@ mod detect;
 mod encode;
 mod message;
 mod model;
+mod paint;
 mod part;
+mod pen;
 mod status;
+mod tables;
 mod validate;
 mod write;
 

@@ -73,8 +73,18 @@ fn piece<'d, 'a>(part: Node<'d, 'a>, shapes: Shapes, marks: &mut Marks) -> Optio
             marks.implied(empty);
         }
     }
-    let media = filled(part, "mediaType");
-    let name = filled(part, "filename");
+    let mut media = filled(part, "mediaType");
+    let mut name = filled(part, "filename");
+    // A text part of 0.3 has no place for them; our own writer puts them here.
+    if let Some(about) =
+        part.get("metadata").filter(|_| part.get("kind").is_some_and(|k| k.is("text")))
+    {
+        media = media.or_else(|| filled(about, "mediaType"));
+        name = name.or_else(|| filled(about, "filename"));
+        if media.is_some() || name.is_some() {
+            marks.open(about);
+        }
+    }
     let make = |class, value| Piece { class, value, media, name, other: None };
     let found = if let Some(text) = part.get("text").filter(|n| n.is_string()) {
         make(Class::Text, text)
