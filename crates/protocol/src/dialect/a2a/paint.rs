@@ -94,7 +94,6 @@ impl Pen {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one per member of the record")]
     fn chunk_of_text(
         &mut self,
         task: &str,

@@ -239,7 +239,6 @@ impl Pen {
     }
 
     /// Writes a status update.
-    #[expect(clippy::too_many_arguments, reason = "one per member of the record")]
     fn update(
         &mut self,
         task: &str,
