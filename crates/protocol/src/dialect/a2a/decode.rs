@@ -98,14 +98,14 @@ impl Reader {
         self.tasks.entry(scope.task.unwrap_or("").to_owned()).or_default()
     }
 
-    pub(super) fn event<'a>(&self, kind: Kind, scope: Scope<'a>) -> Event<'a> {
+    pub(super) fn task_event<'a>(&self, kind: Kind, scope: Scope<'a>) -> Event<'a> {
         Event::new(kind)
             .with_some("contextId", scope.foreign.map(Raw::Ref))
             .with_some("taskId", scope.task.map(Raw::Ref))
     }
 
     pub(super) fn agent_event<'a>(&self, kind: Kind, scope: Scope<'a>) -> Event<'a> {
-        self.event(kind, scope).with("agentId", self.agent.clone())
+        self.task_event(kind, scope).with("agentId", self.agent.clone())
     }
 
     /// Says, once, that the agent takes part.
@@ -203,7 +203,7 @@ impl Reader {
                 out.marks.open(params);
                 let scope = self.enter(params, Some(id), out);
                 out.marks.bind(id, out.events.len(), "taskId");
-                out.events.push(self.event(Kind::CancelRequested, scope));
+                out.events.push(self.task_event(Kind::CancelRequested, scope));
             }
             _ => {}
         }
@@ -259,7 +259,7 @@ impl Reader {
         out.bind(metadata, ev, "metadata");
         let parent = metadata.and_then(|m| m.get("parentTaskId")).filter(|p| p.is_string());
         out.events.push(
-            self.event(Kind::TaskCreated, scope)
+            self.task_event(Kind::TaskCreated, scope)
                 .with_some("parentTaskId", parent)
                 .with("initiator", Raw::Ref("\"user\""))
                 .with_some("timestamp", time)

@@ -45,7 +45,7 @@ impl Reader {
         let answer = pieces.iter().find(|p| user && p.value.get("inputId").is_some());
         if let (Some(answer), 1) = (answer, pieces.len()) {
             let ev = out.events.len();
-            let mut event = self.event(Kind::InputReceived, scope);
+            let mut event = self.task_event(Kind::InputReceived, scope);
             out.marks.open(answer.value);
             for &field in ANSWER_FIELDS {
                 if let Some(value) = answer.value.get(field) {
@@ -64,7 +64,7 @@ impl Reader {
         out.bind(id, ev, "messageId");
         out.bind(metadata, ev, "metadata");
         let event = if user {
-            self.event(Kind::Message, scope).with("role", Raw::Ref("\"user\""))
+            self.task_event(Kind::Message, scope).with("role", Raw::Ref("\"user\""))
         } else {
             self.agent_event(Kind::Message, scope)
                 .with("role", Raw::Ref("\"agent\""))
@@ -81,7 +81,7 @@ impl Reader {
             let ev = out.events.len();
             piece.bind(ev, "data", "", out.marks);
             out.events.push(
-                self.event(Kind::System, scope)
+                self.task_event(Kind::System, scope)
                     .with("name", Raw::Ref("\"data\""))
                     .with("data", piece.raw()),
             );
