@@ -12,6 +12,9 @@ use crate::json::Raw;
 pub(super) struct Writer {
     flow: Flow,
     script: Script,
+    /// Whether anything was written that did not stand in a stream of our own; if not, the end of
+    /// the source is as it was.
+    wrote: bool,
 }
 
 /// Turns signals into records.
@@ -36,11 +39,11 @@ impl Writer {
         let extension =
             if version.ends_with("+events") { Extension::Active } else { Extension::Inactive };
         let pen = Pen::new(which, envelope, options.thread_id.as_deref());
-        Self { flow: Flow::new(), script: Script { pen, extension } }
+        Self { flow: Flow::new(), script: Script { pen, extension }, wrote: false }
     }
 
     fn apply(&mut self, batch: &Batch<'_>, out: &mut Records) {
-        let Self { flow, script } = self;
+        let Self { flow, script, .. } = self;
         for event in &batch.events {
             flow.apply(event, &mut |task, event, signal| script.signal(task, event, signal, out));
         }
@@ -49,6 +52,7 @@ impl Writer {
 
 impl Encoder for Writer {
     fn batch(&mut self, batch: &Batch<'_>, out: &mut Records) {
+        self.wrote |= !batch.events.is_empty();
         self.apply(batch, out);
     }
 
@@ -57,7 +61,10 @@ impl Encoder for Writer {
     }
 
     fn finish(&mut self, out: &mut Records) {
-        let Self { flow, script } = self;
+        let Self { flow, script, wrote } = self;
+        if !*wrote {
+            return;
+        }
         flow.finish(&mut |task, event, signal| script.signal(task, event, signal, out));
         script.pen.finish(out);
     }
