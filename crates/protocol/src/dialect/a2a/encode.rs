@@ -121,7 +121,7 @@ impl Script {
             | Signal::ThoughtStarted { .. }
             | Signal::ThoughtDelta { .. }
             | Signal::ThoughtFinished { .. } => {
-                pen.work(task, out);
+                pen.work(task, event, out);
                 self.extra(task, event, out);
             }
         }
@@ -183,7 +183,9 @@ pub(super) fn carries(kind: Kind, field: &str) -> bool {
         Kind::ContentDelta => &["delta", "partId", "metadata"],
         Kind::ContentComplete => &["content", "partId", "metadata"],
         Kind::PartStarted => &["partId", "partType", "metadata"],
-        Kind::PartFinished => &["partId", "partType"],
+        Kind::PartFinished => {
+            return matches!(field, "partId" | "partType" | "taskId" | "contextId");
+        }
         Kind::Message => &["messageId", "role", "content", "attachments", "metadata"],
         Kind::FileWrite => &[
             "artifactId",
@@ -232,12 +234,23 @@ pub(super) fn carries(kind: Kind, field: &str) -> bool {
         ],
         Kind::AuthRequired => &["authId", "prompt", "timestamp", "metadata"],
         Kind::InputReceived => &["timestamp", "metadata"],
-        Kind::SubtaskCreated => return matches!(field, "subtaskId" | "prompt" | "taskId"),
+        Kind::SubtaskCreated => {
+            return matches!(field, "subtaskId" | "prompt" | "taskId" | "metadata");
+        }
         Kind::Error => &["code", "message", "timestamp"],
+        // These say no more than that there is a task.
+        Kind::StepStarted
+        | Kind::StepFinished
+        | Kind::ToolCallStarted
+        | Kind::ToolCallDelta
+        | Kind::ToolCall
+        | Kind::ToolStart
+        | Kind::ToolComplete
+        | Kind::ThoughtStream => &[],
         _ => return false,
     };
     own.contains(&field)
-        || matches!(field, "contextId" | "taskId")
+        || matches!(field, "contextId" | "taskId" | "parentTaskId")
         || kind == Kind::AuthRequired && super::model::AUTH_FIELDS.contains(&field)
         || kind == Kind::InputReceived && super::model::ANSWER_FIELDS.contains(&field)
 }

@@ -9,6 +9,7 @@ use super::model::{ANSWER_FIELDS, AUTH_FIELDS, INPUT_FIELDS, State, Version, usu
 use super::paint::Text;
 use super::write::{Envelope, Object, Part, array, clean, is_timestamp, parts, string};
 use crate::dialect::Records;
+use crate::journal::flow::DEFAULT_TASK;
 use crate::journal::{Event, Kind};
 use crate::json::{Raw, quote};
 
@@ -36,6 +37,8 @@ pub(super) struct Run {
     parent: Option<String>,
     /// The last state written; none before the task itself.
     state: Option<State>,
+    /// Whether it waits for someone who is not the user.
+    waits: bool,
     time: Option<String>,
     metadata: Option<String>,
     history: Vec<Event<'static>>,
@@ -80,6 +83,9 @@ impl Pen {
         event: Option<&Event<'_>>,
         parent: Option<Raw<'static>>,
     ) {
+        if self.runs.contains_key(task) {
+            return;
+        }
         let created = event.filter(|e| e.kind() == Kind::TaskCreated);
         let id = Raw::parse(task).ok().and_then(|id| string(&id));
         let id = match id {
@@ -158,9 +164,14 @@ impl Pen {
             run.state = Some(State::Submitted);
             let context = self.context(&run, event);
             let mut history = std::mem::take(&mut run.history);
-            if run.parent.is_none() {
-                history.append(&mut self.said);
-            }
+            let root = run.parent.is_none();
+            self.said.retain(|said| {
+                let own = root || said.get("taskId").is_some_and(|id| id.as_str() == task);
+                if own {
+                    history.push(said.clone());
+                }
+                !own
+            });
             let history: Vec<_> = history
                 .iter()
                 .map(|said| self.message(&mut run, &context, &Says::user(said)))
@@ -193,7 +204,8 @@ impl Pen {
     /// Makes the task ready for something: announced, not ended, and after what the user said.
     fn ready(&mut self, task: &str, event: Option<&Event<'_>>, out: &mut Records) {
         if !self.runs.contains_key(task) {
-            self.start(task, event, None);
+            let parent = event.and_then(|e| e.get("parentTaskId")).map(Raw::to_owned);
+            self.start(task, event, parent);
         }
         if let Some(run) = self.runs.get_mut(task)
             && run.state.is_some_and(State::is_terminal)
@@ -224,11 +236,11 @@ impl Pen {
     }
 
     /// Makes the task ready and says that it is worked on.
-    pub(super) fn work(&mut self, task: &str, out: &mut Records) {
+    pub(super) fn work(&mut self, task: &str, event: Option<&Event<'_>>, out: &mut Records) {
         if self.runs.get(task).is_some_and(|run| run.state.is_some_and(State::is_terminal)) {
             return;
         }
-        self.working(task, None, out);
+        self.working(task, event, out);
     }
 
     pub(super) fn working(&mut self, task: &str, event: Option<&Event<'_>>, out: &mut Records) {
@@ -251,6 +263,7 @@ impl Pen {
     ) {
         let Some(mut run) = self.runs.remove(task) else { return };
         run.state = Some(state);
+        run.waits = false;
         let context = self.context(&run, event);
         let message = says.map(|says| self.message(&mut run, &context, &says));
         let status = Object::default()
@@ -357,9 +370,14 @@ impl Pen {
     /// A question. One that a coordinator may answer does not reach the user.
     pub(super) fn ask(&mut self, task: &str, event: &Event<'_>, state: State, out: &mut Records) {
         let child = self.runs.get(task).is_some_and(|run| run.parent.is_some());
-        let user = event.get("requireUser").and_then(Raw::bool) == Some(true);
+        // A tool's question comes with one of its task where a coordinator may answer.
+        let user = event.get("requireUser").and_then(Raw::bool) == Some(true)
+            || event.kind() == Kind::ToolInputRequired;
         if state == State::InputRequired && child && !user {
             self.working(task, Some(event), out);
+            if let Some(run) = self.runs.get_mut(task) {
+                run.waits = true;
+            }
             return;
         }
         self.ready(task, Some(event), out);
@@ -423,16 +441,15 @@ impl Pen {
             }
             self.announce(&id, None, out);
         }
-        if !self.said.is_empty() {
-            let task = crate::journal::flow::DEFAULT_TASK;
-            self.ready(task, None, out);
+        if let Some(first) = self.said.first().cloned() {
+            let task = first.get("taskId").map_or(DEFAULT_TASK, |task| task.as_str());
+            self.ready(task, Some(&first), out);
         }
+        // What came after an end, or outside any run, ends here too.
         let mut open: Vec<_> = self
             .runs
             .iter()
-            .filter(|(_, run)| {
-                run.turn > 0 && run.state.is_some_and(|s| !s.is_terminal() && !s.is_interrupted())
-            })
+            .filter(|(_, run)| run.state == Some(State::Working) && !run.waits)
             .map(|(task, _)| task.clone())
             .collect();
         open.sort();

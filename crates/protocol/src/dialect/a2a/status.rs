@@ -39,6 +39,7 @@ impl Reader {
         if let Some(extension) = told.metadata.and_then(|m| m.get(EVENTS_EXTENSION))
             && let Some(mut event) = Event::parse(extension)
             && message.is_none()
+            && is_plain(extension)
         {
             out.marks.implied(state);
             out.bind(
@@ -244,6 +245,15 @@ impl<'a> Out<'_, 'a> {
             }
         }
     }
+}
+
+/// Whether no key is repeated.
+fn is_plain(object: Node<'_, '_>) -> bool {
+    let mut keys: Vec<_> = object.members().filter_map(|(key, _)| key.str()).collect();
+    let count = keys.len();
+    keys.sort();
+    keys.dedup();
+    keys.len() == count
 }
 
 fn has_data(message: Node<'_, '_>) -> bool {
