@@ -7,7 +7,7 @@ use crate::journal::{Event, Kind};
 use crate::json::{Node, Raw};
 
 impl Reader {
-    /// Marks what a message repeats of its surroundings.
+    /// Marks what a message repeats of its surroundings; its event is pushed next.
     pub(super) fn frame<'a>(
         &mut self,
         message: Node<'_, 'a>,
@@ -19,9 +19,9 @@ impl Reader {
         }
         out.implied(message.get("kind"));
         out.implied(message.get("role"));
-        for (key, here) in [("contextId", scope.context), ("taskId", scope.task)] {
-            out.implied(message.get(key).filter(|n| Some(n.raw()) == here));
-        }
+        out.implied(message.get("contextId").filter(|n| Some(n.raw()) == scope.context));
+        let task = message.get("taskId").filter(|n| Some(n.raw()) == scope.task);
+        out.bind(task, out.events.len(), "taskId");
     }
 
     pub(super) fn message<'a>(

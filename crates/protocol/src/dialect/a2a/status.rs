@@ -119,6 +119,7 @@ impl Reader {
             _ => None,
         };
         if let Some(text) = text.filter(|_| !is_user(message)) {
+            self.join(out);
             self.frame(message, scope, out);
             if let Some(parts) = message_parts(message) {
                 pieces(parts, self.shapes, out.marks);
