@@ -354,6 +354,7 @@ fn write_records(records: &[carry::Resolved], shapes: &mut ShapeWriter, out: &mu
                         && same_instance(&r.instance, &record.instance)
                 })
                 .count()
+                .max(1)
         } else {
             1
         };
