@@ -8,6 +8,7 @@ mod ai_sdk_messages;
 mod ai_sdk_stream;
 mod aitp;
 mod envelope;
+mod fold;
 mod identity;
 mod looopy;
 mod openai_threads;
