@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long)]
     digest: bool,
     /// Take the digest of the thread that this dialect holds
-    #[arg(long, short, value_name = "DIALECT", requires = "digest", value_parser = args::dialect())]
+    #[arg(long, short, value_name = "DIALECT", requires = "digest", value_parser = args::dialect(), hide_possible_values = true)]
     from: Option<Named>,
     /// The source; standard input when left out or `-`
     #[arg(default_value = "-", hide_default_value = true)]

@@ -31,10 +31,10 @@ Examples:
 `selvedge dialects` lists the dialects and their versions.")]
 pub(crate) struct Args {
     /// Dialect of the source; detected when left out
-    #[arg(long, short, value_name = "DIALECT", value_parser = args::dialect())]
+    #[arg(long, short, value_name = "DIALECT", value_parser = args::dialect(), hide_possible_values = true)]
     from: Option<Named>,
     /// Dialect to write
-    #[arg(long, short, value_name = "DIALECT", value_parser = args::dialect())]
+    #[arg(long, short, value_name = "DIALECT", value_parser = args::dialect(), hide_possible_values = true)]
     to: Named,
     /// Write the thread as this agent sees it
     #[arg(long, value_name = "ID")]

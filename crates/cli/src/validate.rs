@@ -38,7 +38,7 @@ With `--format json`, one line for each source:
 docs/errors.md explains every code.")]
 pub(crate) struct Args {
     /// Dialect of the sources; detected for each when left out
-    #[arg(long, short, value_name = "DIALECT", value_parser = args::dialect())]
+    #[arg(long, short, value_name = "DIALECT", value_parser = args::dialect(), hide_possible_values = true)]
     dialect: Option<Named>,
     /// How to print what is found
     #[arg(long, value_enum, default_value = "text")]
