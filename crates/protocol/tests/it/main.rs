@@ -10,6 +10,7 @@ mod aitp;
 mod canonical;
 mod envelope;
 mod fold;
+mod generated;
 mod identity;
 mod looopy;
 mod loss;
