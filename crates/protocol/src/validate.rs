@@ -15,6 +15,9 @@ use crate::sse;
 
 /// A dialect's checks, over one source.
 pub trait Validator {
+    /// Hears the server-sent event that the next value comes in; empty for a bare value.
+    fn head(&mut self, _event: &str) {}
+
     /// Checks a record's value. `pointer` is the record's own.
     fn value(&mut self, pointer: &str, value: Node<'_, '_>, report: &mut Report);
 
@@ -71,8 +74,10 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
         let parsed = if record.body.trim_start().starts_with(['{', '['])
             || dialect.framing != Framing::Sse
         {
+            validator.head("");
             Doc::parse(record.body).map(|doc| (0, doc))
         } else {
+            validator.head(record.body);
             match sse::data(record.body) {
                 sse::Data::Line { offset, text }
                     if text.starts_with(['{', '[', '"']) && text != "[DONE]" =>
