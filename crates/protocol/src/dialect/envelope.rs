@@ -15,11 +15,12 @@
 //! systems, as the document's handshake has it. `task` is the text's first 160 UTF-16 units, as in
 //! the document's adapters. Thoughts have no place in an envelope.
 
-//pub mod adapters;
+pub mod adapters;
 mod decode;
 mod encode;
+mod js;
 mod model;
-//pub mod route;
+pub mod route;
 mod validate;
 
 use super::{Carrier, Dialect, Id, JsonRecords};
