@@ -15,7 +15,7 @@ pub const DIALECT: Dialect = Dialect {
     framing: Framing::Array,
     decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
     encoder: |_: &EncodeOptions| Box::new(Nothing),
-    validator: || Box::new(validate::Checks::default()),
+    validator: || Box::new(validate::Checks),
     carrier: Carrier::Nothing,
     detect,
     carries: |_: Kind, _: &str| false,
