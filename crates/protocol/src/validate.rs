@@ -50,7 +50,8 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
     }
     let mut validator = (dialect.validator)();
     split(dialect.framing, text, |record| {
-        let from = record.body.as_ptr() as usize - text.as_ptr() as usize;
+        // A tail's body is empty and may lie outside the source.
+        let from = (record.body.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
         report.set_offset(from);
         let pointer = match dialect.framing {
             Framing::Document => String::new(),
