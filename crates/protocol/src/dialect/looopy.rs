@@ -15,6 +15,7 @@ mod decode;
 mod encode;
 mod model;
 mod validate;
+mod write;
 
 use super::{Carrier, Dialect, Id, JsonRecords};
 use crate::record::Framing;
