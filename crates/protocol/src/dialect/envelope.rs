@@ -22,6 +22,7 @@ mod js;
 mod model;
 pub mod route;
 mod validate;
+mod write;
 
 use super::{Carrier, Dialect, Id, JsonRecords};
 use crate::record::Framing;
