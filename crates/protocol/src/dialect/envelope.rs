@@ -16,6 +16,7 @@
 //! the document's adapters. Thoughts have no place in an envelope.
 
 pub mod adapters;
+mod content;
 mod decode;
 mod encode;
 mod js;

@@ -14,6 +14,7 @@
 mod decode;
 mod encode;
 mod model;
+mod tools;
 mod validate;
 mod write;
 

@@ -228,6 +228,7 @@ fn what_the_document_demands_is_filled_in() {
     assert_eq!(
         data,
         [
+            r#"{"kind":"thread-created","contextId":"c","timestamp":"1970-01-01T00:00:00.000Z"}"#,
             r#"{"kind":"message","contextId":"c","message":{"role":"user","content":"hi"},"messageId":"m1","timestamp":"1970-01-01T00:00:00.000Z"}"#,
             r#"{"kind":"task-created","contextId":"c","taskId":"t","initiator":"user","metadata":{"agentId":"a"},"timestamp":"2026-01-01T00:00:01Z"}"#,
             r#"{"kind":"task-status","contextId":"c","taskId":"t","status":"working","timestamp":"2026-01-01T00:00:01Z"}"#,

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::content::Artifact;
 use super::write::{self, Agents, Draft, string_body};
 use crate::dialect::{EncodeOptions, Encoder, Records};
 use crate::journal::flow::{Flow, Outcome, Signal};
@@ -23,7 +24,7 @@ pub(super) struct Writer {
     calls: HashMap<String, String>,
     /// The message and time that a text part began with.
     parts: HashMap<String, (Option<Raw<'static>>, Raw<'static>)>,
-    files: Vec<(String, write::Artifact)>,
+    files: Vec<(String, Artifact)>,
     used: HashSet<String>,
     minted: u32,
     pending: Vec<Draft>,
@@ -145,7 +146,7 @@ impl Writer {
                     None => {
                         let agent = self.agent(task, Some(event));
                         let time = self.time(Some(event));
-                        self.files.push((id, write::Artifact::new(event, agent, time)));
+                        self.files.push((id, Artifact::new(event, agent, time)));
                         self.files.len() - 1
                     }
                 };

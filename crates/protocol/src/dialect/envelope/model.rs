@@ -157,33 +157,45 @@ pub(super) fn detect(head: &str) -> u8 {
 
 /// Whether a field of an event can be found in what the encoder writes for it.
 pub(super) fn carries(kind: Kind, field: &str) -> bool {
-    match kind {
-        Kind::Message => !matches!(
-            field,
-            "taskId" | "parentTaskId" | "path" | "stepId" | "metadata" | "finishReason"
-        ),
-        Kind::ThreadCreated => field == "contextId",
-        Kind::ParticipantJoined => {
-            matches!(field, "participantId" | "name" | "model" | "version")
+    let fields: &[&str] = match kind {
+        Kind::Opaque | Kind::Other => return false,
+        // Every envelope names its thread.
+        _ if field == "contextId" => return true,
+        Kind::Message => {
+            return !matches!(
+                field,
+                "taskId" | "parentTaskId" | "path" | "stepId" | "metadata" | "finishReason"
+            );
         }
-        Kind::ContentDelta => matches!(field, "delta" | "agentId" | "timestamp"),
-        Kind::ContentComplete => {
-            matches!(field, "content" | "agentId" | "timestamp" | "messageId")
-        }
-        Kind::PartStarted => field == "messageId",
-        Kind::StepFinished => field == "usage",
-        Kind::LlmUsage => matches!(field, "prompt_tokens" | "completion_tokens"),
+        Kind::ParticipantJoined => &["participantId", "role", "name", "model", "version"],
+        Kind::ContentDelta => &["delta", "messageId", "agentId", "timestamp"],
+        Kind::ContentComplete => &["content", "messageId", "agentId", "timestamp"],
+        Kind::PartStarted => &["messageId", "partType", "agentId", "timestamp"],
+        Kind::PartFinished => &["partType"],
+        Kind::StepStarted => &["model"],
+        Kind::StepFinished => &["usage", "model"],
+        Kind::LlmUsage => &["prompt_tokens", "completion_tokens", "model"],
         Kind::ToolCall | Kind::ToolStart => {
-            matches!(field, "toolCallId" | "toolName" | "arguments" | "agentId" | "timestamp")
+            &["toolCallId", "toolName", "arguments", "agentId", "timestamp"]
         }
-        Kind::ToolCallStarted => matches!(field, "toolCallId" | "toolName"),
-        Kind::ToolComplete => matches!(
-            field,
-            "toolCallId" | "toolName" | "result" | "error" | "outcome" | "agentId" | "timestamp"
-        ),
-        Kind::TaskCreated => field == "agentId",
-        Kind::TaskStatus => field == "message",
-        Kind::Error => matches!(field, "message" | "timestamp"),
-        _ => false,
-    }
+        Kind::ToolCallStarted => &["toolCallId", "toolName"],
+        Kind::ToolCallDelta => &["toolCallId", "delta"],
+        Kind::ToolComplete => &[
+            "toolCallId",
+            "toolName",
+            "success",
+            "result",
+            "error",
+            "outcome",
+            "agentId",
+            "timestamp",
+        ],
+        Kind::FileWrite => &["artifactId", "data", "name", "uri", "agentId", "timestamp"],
+        Kind::DataWrite => &["artifactId", "data", "name", "agentId", "timestamp"],
+        Kind::DatasetWrite => &["artifactId", "rows", "name", "agentId", "timestamp"],
+        Kind::TaskCreated => &["agentId"],
+        Kind::Error => &["message", "agentId", "timestamp"],
+        _ => &[],
+    };
+    fields.contains(&field)
 }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use super::content::Content;
 use super::js;
 use super::model::{PROTOCOL, THREAD_TAG};
 use crate::journal::{Event, Kind};
-use crate::json::{Node, Raw, quote, text};
+use crate::json::{Raw, quote};
 
 /// The time of events before the first that has one.
 pub(super) const EPOCH: &str = "\"1970-01-01T00:00:00.000Z\"";
@@ -74,12 +75,12 @@ pub(super) struct Draft {
     task: String,
     inputs: Option<String>,
     content: String,
-    outputs: Option<String>,
+    pub(super) outputs: Option<String>,
     confidence: Option<String>,
 }
 
 impl Draft {
-    fn new(
+    pub(super) fn new(
         role: &str,
         agent: Option<Raw<'static>>,
         timestamp: Raw<'static>,
@@ -264,14 +265,12 @@ pub(super) fn trace(id: &str, parent: Option<String>, context: Option<&Raw<'_>>)
     out
 }
 
-/// Tokens as the envelope counts them.
+/// Tokens as the envelope counts them; the names are the journal's too.
 pub(super) fn cost(usage: &Raw<'_>) -> Option<String> {
-    let doc = usage.doc()?;
-    let tokens = |name: &str| doc.root().some(name).map(|n| n.raw().to_owned());
-    costs(tokens("input_tokens"), tokens("output_tokens"))
+    (usage.is_object() && usage.doc()?.root().members().next().is_some()).then(|| usage.to_string())
 }
 
-/// The same, as Looopy's code counts them.
+/// Tokens as Looopy's code counts them.
 pub(super) fn llm_cost(event: &Event<'_>) -> Option<String> {
     let tokens = |name: &str| event.get(name).filter(|n| !n.is_null()).map(ToString::to_string);
     costs(tokens("prompt_tokens"), tokens("completion_tokens"))
@@ -306,182 +305,4 @@ fn purpose(body: &str) -> String {
 
 fn tool_resource(name: &Raw<'_>) -> String {
     format!("{{\"resources\":[{{\"type\":\"tool\",\"id\":{name}}}]}}")
-}
-
-/// A message's content, taken apart.
-#[derive(Debug, Default)]
-struct Content {
-    /// Its text, as a string body.
-    text: String,
-    data: Option<String>,
-    class: Option<String>,
-    resources: Vec<String>,
-    artifacts: Vec<String>,
-}
-
-impl Content {
-    fn of(event: &Event<'_>, role: &str) -> Self {
-        let mut content = Self::default();
-        if let Some(given) = event.get("content") {
-            match given.body() {
-                Some(body) => content.text = body.to_owned(),
-                None if given.is_array() => {
-                    let doc = given.doc();
-                    let parts = doc.iter().flat_map(|doc| doc.root().children());
-                    parts.for_each(|part| content.part(part));
-                }
-                None if given.is_null() => {}
-                None => content.data = Some(given.to_string()),
-            }
-        }
-        let attachments = event.get("attachments").and_then(|a| a.doc());
-        for item in attachments.iter().flat_map(|doc| doc.root().children()) {
-            content.attachment(item);
-        }
-        content.class = match event.get("contentType").map(ToString::to_string) {
-            Some(class) => Some(class),
-            None if content.data.is_none() => None,
-            None if role == "tool" => Some("\"tool_result\"".to_owned()),
-            None => Some("\"json\"".to_owned()),
-        };
-        content
-    }
-
-    fn part(&mut self, part: Node<'_, '_>) {
-        let class = part.get("type").and_then(|t| t.str()).unwrap_or_default();
-        let text_of = |name: &str| part.get(name).filter(|v| v.is_string());
-        if let Some(said) = text_of("text").filter(|_| class == "text") {
-            self.text.push_str(&text::minimal(said.body()));
-        } else if let Some(data) =
-            part.get("data").filter(|_| class == "data" && self.data.is_none())
-        {
-            self.data = Some(data.raw().to_owned());
-        } else {
-            let uri = text_of("image_url").or_else(|| text_of("url"));
-            let inline = text_of("image_base64").or_else(|| text_of("data"));
-            let name = text_of("name").map(|n| n.raw().to_owned());
-            let name = name.unwrap_or_else(|| quote(&class));
-            self.artifact(&quote(&class), &name, uri, inline);
-        }
-    }
-
-    fn attachment(&mut self, item: Node<'_, '_>) {
-        let text_of = |name: &str| item.get(name).filter(|v| v.is_string());
-        let name = text_of("name").or_else(|| text_of("file_id"));
-        match (text_of("url"), text_of("data")) {
-            (Some(url), _) => {
-                let hint = name.map(|n| format!(",\"hint\":{}", n.raw())).unwrap_or_default();
-                let id = url.raw();
-                self.resources.push(format!("{{\"type\":\"url\",\"id\":{id}{hint}}}"));
-            }
-            (None, Some(data)) => {
-                let name = name.map_or("\"file\"", |n| n.raw());
-                self.artifact("\"file\"", name, None, Some(data));
-            }
-            (None, None) => {
-                if let Some(name) = name {
-                    let id = name.raw();
-                    self.resources.push(format!("{{\"type\":\"file\",\"id\":{id}}}"));
-                }
-            }
-        }
-    }
-
-    fn artifact(
-        &mut self,
-        kind: &str,
-        name: &str,
-        uri: Option<Node<'_, '_>>,
-        inline: Option<Node<'_, '_>>,
-    ) {
-        if uri.is_none() && inline.is_none() {
-            return;
-        }
-        let uri = uri.map(|uri| format!(",\"uri\":{}", uri.raw())).unwrap_or_default();
-        let inline = inline.map(|i| format!(",\"inline\":{}", i.raw())).unwrap_or_default();
-        self.artifacts.push(format!("{{\"kind\":{kind},\"name\":{name}{uri}{inline}}}"));
-    }
-
-    fn json(&self, event: &Event<'_>) -> String {
-        let class = self.class.as_deref().unwrap_or("\"text\"");
-        let mut out = format!("{{\"type\":{class}");
-        let said = event.get("content").is_some_and(|c| c.body().is_some());
-        if !self.text.is_empty() || self.data.is_none() && (said || self.class.is_none()) {
-            let _ = write!(out, ",\"text\":\"{}\"", self.text);
-        }
-        if let Some(data) = &self.data {
-            let _ = write!(out, ",\"data\":{data}");
-        }
-        out.push('}');
-        out
-    }
-
-    fn inputs(&self) -> Option<String> {
-        let list = self.resources.join(",");
-        (!list.is_empty()).then(|| format!("{{\"resources\":[{list}]}}"))
-    }
-
-    fn outputs(&self) -> Option<String> {
-        let list = self.artifacts.join(",");
-        (!list.is_empty()).then(|| format!("{{\"artifacts\":[{list}]}}"))
-    }
-}
-
-/// An artifact being written, chunk by chunk.
-#[derive(Debug)]
-pub(super) struct Artifact {
-    kind: Kind,
-    agent: Option<Raw<'static>>,
-    time: Raw<'static>,
-    name: Raw<'static>,
-    uri: Option<Raw<'static>>,
-    /// A file's text as a string body, a dataset's rows, or the data.
-    held: String,
-}
-
-impl Artifact {
-    pub(super) fn new(event: &Event<'_>, agent: Option<Raw<'static>>, time: Raw<'static>) -> Self {
-        let name = event.get("name").or_else(|| event.get("artifactId"));
-        let name = name.map_or(Raw::Ref("\"artifact\""), Raw::to_owned);
-        let uri = event.get("uri").map(Raw::to_owned);
-        Self { kind: event.kind(), agent, time, name, uri, held: String::new() }
-    }
-
-    /// Adds a chunk; whether it was the last.
-    pub(super) fn add(&mut self, event: &Event<'_>) -> bool {
-        match event.kind() {
-            Kind::FileWrite => self.held.push_str(event.body("data").unwrap_or("")),
-            Kind::DatasetWrite => {
-                let doc = event.get("rows").and_then(|rows| rows.doc());
-                for row in doc.iter().flat_map(|doc| doc.root().children()) {
-                    self.held.push_str(if self.held.is_empty() { "" } else { "," });
-                    self.held.push_str(row.raw());
-                }
-            }
-            _ => self.held = event.get("data").map_or("null".to_owned(), ToString::to_string),
-        }
-        event.get("complete").and_then(Raw::bool) != Some(false)
-    }
-
-    pub(super) fn draft(self) -> Draft {
-        let (kind, content) = match self.kind {
-            Kind::FileWrite => ("file", "{\"type\":\"text\",\"text\":\"\"}".to_owned()),
-            Kind::DatasetWrite => {
-                ("dataset", format!("{{\"type\":\"json\",\"data\":[{}]}}", self.held))
-            }
-            _ => ("data", format!("{{\"type\":\"json\",\"data\":{}}}", self.held)),
-        };
-        let task = format!("\"Write {}\"", self.name.body().unwrap_or(""));
-        let mut draft = Draft::new("agent", self.agent, self.time, "execute", task, content);
-        let name = &self.name;
-        let mut artifact = format!("{{\"kind\":\"{kind}\",\"name\":{name}");
-        if let Some(uri) = &self.uri {
-            let _ = write!(artifact, ",\"uri\":{uri}");
-        }
-        if self.kind == Kind::FileWrite && !(self.uri.is_some() && self.held.is_empty()) {
-            let _ = write!(artifact, ",\"inline\":\"{}\"", self.held);
-        }
-        draft.outputs = Some(format!("{{\"artifacts\":[{artifact}}}]}}"));
-        draft
-    }
 }

@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::model::is_looopys;
+use super::tools::{Call, Started};
 use super::write::{Draft, Fields, Form, Stamp};
 use crate::dialect::{EncodeOptions, Encoder, Id, Records};
 use crate::journal::flow::{DEFAULT_TASK, Flow, Outcome, Signal, Waiting};
@@ -15,23 +16,23 @@ use crate::json::{Raw, quote};
 
 /// Writes one event after the other.
 pub(super) struct Writer {
-    stamp: Stamp,
+    pub(super) stamp: Stamp,
     flow: Flow,
-    tasks: HashMap<String, Task>,
+    pub(super) tasks: HashMap<String, Task>,
     /// Where the batch at hand came from.
-    origin: Origin,
+    pub(super) origin: Origin,
 }
 
 /// Where a batch came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
+pub(super) enum Origin {
     Looopy,
     Native,
     Other,
 }
 
 #[derive(Debug, Default)]
-struct Task {
+pub(super) struct Task {
     /// Looopy itself told of it: nothing is added.
     own: bool,
     /// It began, and no event has told its state yet.
@@ -44,25 +45,7 @@ struct Task {
     deltas: i64,
     thoughts: i64,
     parts: HashSet<String>,
-    calls: HashMap<String, Call>,
-}
-
-/// A tool call that was asked for.
-#[derive(Debug)]
-struct Call {
-    name: Option<Raw<'static>>,
-    arguments: Raw<'static>,
-    timestamp: Option<Raw<'static>>,
-    started: Started,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Started {
-    No,
-    /// We said so.
-    Said,
-    /// The source said so.
-    Told,
+    pub(super) calls: HashMap<String, Call>,
 }
 
 impl Writer {
@@ -73,7 +56,7 @@ impl Writer {
         Self { stamp, flow: Flow::new(), tasks: HashMap::new(), origin: Origin::Native }
     }
 
-    fn task(&mut self, task: &str) -> &mut Task {
+    pub(super) fn task(&mut self, task: &str) -> &mut Task {
         self.tasks.entry(task.to_owned()).or_default()
     }
 
@@ -107,9 +90,12 @@ impl Writer {
             let event = told.then_some(event);
             written |= self.signal(&task, event, signal, out);
         }
-        // Flow has nothing to say of a second beginning or end; the wire still has it.
+        // Flow has nothing to say of a second beginning or end, or of the end of an unknown part.
         if !written
-            && matches!(event.kind(), Kind::TaskCreated | Kind::TaskStatus | Kind::TaskComplete)
+            && matches!(
+                event.kind(),
+                Kind::TaskCreated | Kind::TaskStatus | Kind::TaskComplete | Kind::PartFinished
+            )
         {
             let task = event.get("taskId").map_or(DEFAULT_TASK.to_owned(), ToString::to_string);
             self.pass(&task, event, out);
@@ -207,7 +193,6 @@ impl Writer {
             // Its text is out already.
             Kind::Message if event.get("role").is_some_and(|r| r.is("agent")) => return true,
             Kind::Opaque | Kind::Other => return true,
-            Kind::ThreadCreated if says_nothing(event) => return true,
             Kind::ToolStart => {
                 let id = event.get("toolCallId").map(ToString::to_string).unwrap_or_default();
                 if let Some(call) = self.task(task).calls.get_mut(&id) {
@@ -236,7 +221,7 @@ impl Writer {
     }
 
     /// Says that a task works, if it began and nothing was said since.
-    fn lead(&mut self, task: &str, out: &mut Records) {
+    pub(super) fn lead(&mut self, task: &str, out: &mut Records) {
         let Some(known) = self.tasks.get_mut(task).filter(|t| t.silent) else { return };
         known.silent = false;
         let mut draft = Draft::new(Kind::TaskStatus, task);
@@ -255,7 +240,7 @@ impl Writer {
         self.finish_draft(task, draft, out);
     }
 
-    fn draft(&self, task: &str, event: &Event<'_>) -> Draft {
+    pub(super) fn draft(&self, task: &str, event: &Event<'_>) -> Draft {
         let known = is_looopys(event.kind()) && self.tasks.contains_key(task);
         let stamped = known || is_looopys(event.kind()) && event.kind() != Kind::Message;
         let task_id = event.get("taskId").map(Raw::as_str).or(stamped.then_some(task));
@@ -267,11 +252,10 @@ impl Writer {
     }
 
     /// Fills in what the document requires, and writes.
-    fn finish_draft(&mut self, task: &str, mut draft: Draft, out: &mut Records) {
-        let known = self.tasks.entry(task.to_owned()).or_default();
+    pub(super) fn finish_draft(&mut self, task: &str, mut draft: Draft, out: &mut Records) {
         let counter = match draft.kind {
-            Kind::ContentDelta => Some(&mut known.deltas),
-            Kind::ThoughtStream => Some(&mut known.thoughts),
+            Kind::ContentDelta => Some(&mut self.task(task).deltas),
+            Kind::ThoughtStream => Some(&mut self.task(task).thoughts),
             _ => None,
         };
         if let Some(counter) = counter {
@@ -363,77 +347,6 @@ impl Writer {
         self.lead(task, out);
         self.finish_draft(task, draft, out);
     }
-
-    fn called(
-        &mut self,
-        task: &str,
-        event: &Event<'_>,
-        arguments: Raw<'static>,
-        out: &mut Records,
-    ) {
-        let Some(id) = event.get("toolCallId").map(ToString::to_string) else { return };
-        let told = event.kind() == Kind::ToolStart;
-        let call = Call {
-            name: event.get("toolName").map(Raw::to_owned),
-            arguments,
-            timestamp: event.get("timestamp").map(Raw::to_owned),
-            started: if told { Started::Told } else { Started::No },
-        };
-        self.task(task).calls.insert(id.clone(), call);
-        // Our own agents and Looopy's tell when a tool starts; for the others, this is when.
-        if self.origin == Origin::Other {
-            self.start(task, &id, out);
-        }
-    }
-
-    /// Says that a tool starts, for clients that know only the document's events.
-    fn start(&mut self, task: &str, id: &str, out: &mut Records) {
-        if self.stamp.form == Form::Code {
-            return;
-        }
-        let Some(call) = self.tasks.get_mut(task).and_then(|t| t.calls.get_mut(id)) else { return };
-        if call.started != Started::No {
-            return;
-        }
-        call.started = Started::Said;
-        let mut draft = Draft::new(Kind::ToolStart, task);
-        draft.push("toolCallId", id);
-        draft.push("toolName", call.name.as_deref().unwrap_or("\"\""));
-        draft.push("arguments", &call.arguments);
-        if let Some(timestamp) = &call.timestamp {
-            draft.push("timestamp", timestamp);
-        }
-        draft.fill();
-        out.item(self.stamp.write(draft));
-    }
-
-    fn returned(
-        &mut self,
-        task: &str,
-        event: &Event<'_>,
-        name: Option<Raw<'static>>,
-        out: &mut Records,
-    ) {
-        self.lead(task, out);
-        if let Some(id) = event.get("toolCallId") {
-            self.start(task, id, out);
-        }
-        let mut draft = self.draft(task, event);
-        if let Some(name) = name {
-            draft.default("toolName", || name.to_string());
-        }
-        if event.get("success").is_none() {
-            let failed = event.get("error").is_some()
-                || event.get("outcome").is_some_and(|o| !o.is("success"));
-            draft.push("success", if failed { "false" } else { "true" });
-        }
-        self.finish_draft(task, draft, out);
-    }
-}
-
-/// Whether a thread's first event says nothing beyond that there is one.
-fn says_nothing(event: &Event<'_>) -> bool {
-    event.fields().all(|(name, _)| matches!(name, "contextId" | "timestamp"))
 }
 
 impl Encoder for Writer {

@@ -97,10 +97,5 @@ fn judge_start(text: &str) -> u8 {
 
 /// Whether a field of an event can be found in what the encoder writes for it.
 pub(super) fn carries(kind: Kind, field: &str) -> bool {
-    match (kind, field) {
-        (Kind::Opaque | Kind::Other, _) => false,
-        // A part's end becomes the whole text, a `content-complete`.
-        (Kind::PartFinished, "partType") => false,
-        _ => known_field(kind, field).is_some(),
-    }
+    !matches!(kind, Kind::Opaque | Kind::Other) && known_field(kind, field).is_some()
 }
