@@ -312,6 +312,46 @@ fn other_dialects_become_valid_envelopes_that_say_the_same() {
     assert!(tried > 20);
 }
 
+#[test]
+fn envelopes_become_valid_looopy_events_that_say_the_same() {
+    let chain = fixture("envelope/mux_chain.ndjson");
+    let planner = fixture(&format!("{DOCUMENT}/02-planner.json"));
+    let executor = fixture(&format!("{DOCUMENT}/04-executor.json"));
+    let looopy = named("looopy").unwrap();
+    for source in [chain, planner, executor] {
+        let written = convert(named("envelope").unwrap(), looopy, &source);
+        let mut report = Report::new();
+        validate(looopy, written.as_bytes(), &mut report);
+        assert_eq!(report.diagnostics(), [], "{written}");
+        assert_eq!(said("looopy", &written, true), said("envelope", &source, true), "{written}");
+    }
+}
+
+#[test]
+fn document_examples_survive_the_journal() {
+    for name in ["02-planner", "03-decomposer", "04-executor", "05-handshake"] {
+        let source = fixture(&format!("{DOCUMENT}/{name}.json"));
+        let (own, journal) = (named("envelope").unwrap(), named("journal").unwrap());
+        let carried = convert(own, journal, &source);
+        assert_eq!(convert(journal, own, &carried), source, "{name}");
+    }
+}
+
+#[test]
+fn a_result_told_only_at_the_end_is_told() {
+    let written = native(
+        r#"
+        {"kind":"thread-created","contextId":"c"}
+        {"kind":"content-complete","taskId":"t1","content":"same"}
+        {"kind":"task-complete","taskId":"t1","content":"same"}
+        {"kind":"task-complete","taskId":"t2","content":"only here"}
+        "#,
+    );
+    let texts: Vec<_> = written.iter().map(|l| l.split("\"text\":").nth(1).unwrap()).collect();
+    assert!(texts[0].starts_with("\"same\"") && texts[1].starts_with("\"only here\""), "{texts:?}");
+    assert_eq!(texts.len(), 2);
+}
+
 fn native(lines: &str) -> Vec<String> {
     let journal: String = lines
         .lines()

@@ -11,13 +11,19 @@ use crate::residue::Marks;
 /// Reads one envelope after the other.
 pub(super) struct Reader {
     opening: Opening,
+    /// Who speaks where the envelope does not say.
+    agent: Option<Raw<'static>>,
     /// Agents that spoke before, with what they said of themselves.
     joined: HashMap<String, String>,
 }
 
 impl Reader {
     pub(super) fn new(options: &DecodeOptions) -> Self {
-        Self { opening: Opening::new(options), joined: HashMap::new() }
+        Self {
+            opening: Opening::new(options),
+            agent: options.agent.as_deref().map(Raw::string),
+            joined: HashMap::new(),
+        }
     }
 
     /// Who speaks: a participant that joins the first time it does.
@@ -149,6 +155,7 @@ impl ReadJson for Reader {
         if let Some(id) = root.get("agent").and_then(|a| a.get("id")).filter(|_| author.is_some()) {
             marks.bind(id, ev, if agents { "agentId" } else { "author" });
         }
+        let author = author.or_else(|| self.agent.clone().filter(|_| role == "agent"));
         if let Some(time) = time {
             marks.bind(time, ev, "timestamp");
         }

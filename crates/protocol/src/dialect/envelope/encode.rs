@@ -10,7 +10,7 @@ use super::write::{self, Agents, Draft, string_body};
 use crate::dialect::{EncodeOptions, Encoder, Records};
 use crate::journal::flow::{Flow, Outcome, Signal};
 use crate::journal::{Batch, Event, Kind};
-use crate::json::{Raw, quote};
+use crate::json::{Raw, quote, text};
 
 /// Writes envelopes.
 pub(super) struct Writer {
@@ -24,6 +24,8 @@ pub(super) struct Writer {
     calls: HashMap<String, String>,
     /// The message and time that a text part began with.
     parts: HashMap<String, (Option<Raw<'static>>, Raw<'static>)>,
+    /// What each task said last, and all of it, as string bodies.
+    said: HashMap<String, (String, String)>,
     files: Vec<(String, Artifact)>,
     used: HashSet<String>,
     minted: u32,
@@ -48,6 +50,7 @@ impl Writer {
             last: None,
             calls: HashMap::new(),
             parts: HashMap::new(),
+            said: HashMap::new(),
             files: Vec::new(),
             used: HashSet::new(),
             minted: 0,
@@ -94,6 +97,9 @@ impl Writer {
                     self.parts.remove(&format!("{task}/{id}")).unwrap_or((None, self.time.clone()));
                 let message = message.or_else(|| event?.get("messageId").map(Raw::to_owned));
                 if !body.is_empty() {
+                    let (last, all) = self.said.entry(task.to_owned()).or_default();
+                    last.clone_from(&body);
+                    all.push_str(&body);
                     let agent = self.agent(task, event);
                     let draft = Draft::said("agent", agent, time, &body);
                     self.add(draft, message.as_ref(), None, out);
@@ -117,6 +123,7 @@ impl Writer {
                 self.flush(out);
             }
             (Signal::RunFinished { outcome }, _) => {
+                self.result(task, event, out);
                 if let Outcome::Failed { message } = outcome {
                     let agent = self.agent(task, event);
                     let draft = Draft::failed("agent", agent, self.time(event), &message);
@@ -127,6 +134,23 @@ impl Writer {
             }
             (Signal::Event, Some(event)) => self.other(task, event, out),
             _ => {}
+        }
+    }
+
+    /// A task's result, if it is not what the task said already.
+    fn result(&mut self, task: &str, event: Option<&Event<'_>>, out: &mut Records) {
+        let result = event.filter(|e| e.kind() == Kind::TaskComplete);
+        let Some(body) = result.and_then(|e| e.body("content")).filter(|b| !b.is_empty()) else {
+            return;
+        };
+        let whole = text::minimal(body);
+        let said = self.said.remove(task);
+        let known = said.is_some_and(|(last, all)| {
+            text::minimal(&last) == whole || text::minimal(&all) == whole
+        });
+        if !known {
+            let draft = Draft::said("agent", self.agent(task, event), self.time(event), body);
+            self.add(draft, None, None, out);
         }
     }
 

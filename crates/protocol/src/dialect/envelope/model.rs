@@ -194,6 +194,7 @@ pub(super) fn carries(kind: Kind, field: &str) -> bool {
         Kind::DataWrite => &["artifactId", "data", "name", "agentId", "timestamp"],
         Kind::DatasetWrite => &["artifactId", "rows", "name", "agentId", "timestamp"],
         Kind::TaskCreated => &["agentId"],
+        Kind::TaskComplete => &["content"],
         Kind::Error => &["message", "agentId", "timestamp"],
         _ => &[],
     };

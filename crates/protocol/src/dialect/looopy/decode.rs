@@ -21,6 +21,8 @@ pub(super) struct Reader {
     line_context: Option<Raw<'static>>,
     /// The thread's context as the wire spells it.
     context: Option<Raw<'static>>,
+    /// Who works where the source does not say.
+    agent: Option<Raw<'static>>,
     /// Who works on a task.
     agents: HashMap<String, Raw<'static>>,
     joined: HashSet<String>,
@@ -33,6 +35,7 @@ impl Reader {
             line_kind: None,
             line_context: None,
             context: None,
+            agent: options.agent.as_deref().map(Raw::string),
             agents: HashMap::new(),
             joined: HashSet::new(),
         }
@@ -112,8 +115,8 @@ impl Reader {
         if !agents || event.get("agentId").is_some() {
             return;
         }
-        let agent = event.get("taskId").and_then(|task| self.agents.get(task.as_str()));
-        if let Some(agent) = agent {
+        let known = event.get("taskId").and_then(|task| self.agents.get(task.as_str()));
+        if let Some(agent) = known.or(self.agent.as_ref()) {
             event.set("agentId", agent.clone());
         }
     }
