@@ -242,8 +242,8 @@ specs! {
     Message "message" "A whole message with its author and parts." [
         f("messageId", Text, May), f("role", OneOf(&["user", "agent", "system", "tool"]), Must),
         f("author", Text, May), f("content", Any, Must), f("contentType", Text, May),
-        f("attachments", Array, May), f("intent", Text, May), f("task", Text, May), f("inputs", Object, May),
-        f("outputs", Object, May), f("confidence", Object, May), f("trace", Any, May),
+        f("attachments", Array, May), f("intent", Text, May), f("task", Text, May),
+        f("inputs", Object, May), f("outputs", Object, May), f("confidence", Object, May), f("trace", Any, May),
         f("finishReason", FINISH, May), f("usage", Object, May)]
     InternalToolMessage "internal:tool-message" "A tool's message to the model." [
         f("message", Any, May)]

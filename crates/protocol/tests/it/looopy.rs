@@ -333,3 +333,70 @@ fn broken_events_are_told_apart() {
     let depth = format!("data: {}\n\n", "[".repeat(100_000));
     assert_eq!(findings("looopy", &depth, Severity::Error), ["json-syntax /0"]);
 }
+
+/// Events with values swapped for others that do not belong there.
+fn odd_events(source: &str) -> Vec<String> {
+    const ODD: &[&str] = &[
+        "null",
+        "7",
+        "-0.0",
+        "\"\\ud83d\"",
+        "[]",
+        "{}",
+        "[[1,{\"a\":null}]]",
+        "{\"id\":{}}",
+        "true",
+    ];
+    let value: serde_json::Value = serde_json::from_str(source).unwrap();
+    let mut all = Vec::new();
+    for (key, _) in value.as_object().unwrap() {
+        for odd in ODD {
+            let mut members = Vec::new();
+            for (other, value) in value.as_object().unwrap() {
+                let text = if other == key { (*odd).to_owned() } else { value.to_string() };
+                members.push(format!("\"{other}\": {text}"));
+            }
+            // Once swapped, once said twice.
+            all.push(format!("{{{}}}", members.join(", ")));
+            members.push(format!("\"{key}\":{}", value[key]));
+            all.push(format!("{{{}}}", members.join(",")));
+        }
+    }
+    all
+}
+
+#[test]
+fn odd_values_survive_and_never_panic() {
+    let examples = [
+        r#"{"kind":"tool-start","contextId":"c","taskId":"t","toolCallId":"k","toolName":"f","arguments":{"_raw":1},"x":1,"timestamp":"2026"}"#,
+        r#"{"kind":"task-created","contextId":"c","taskId":"t","initiator":"user","metadata":{"agentId":"a"},"agentId":"b"}"#,
+        r#"{"kind":"content-complete","contextId":"c","taskId":"t","role":"agent","content":"x","parts":[1]}"#,
+        r#"{"kind":"message","contextId":"c","message":{"role":"assistant","content":"x","role":"user"},"content":"y"}"#,
+        r#"{"kind":"thread-created","contextId":"c","title":"x"}"#,
+        r#"{"protocol":"multiagent-1.0","role":"tool","agent":{"id":"a","name":"n","model":"m"},"timestamp":"t","intent":"tool.call","task":"x","inputs":{"resources":[{"type":"tool","id":"f"}]},"content":{"type":"json","data":{"call_id":"k"}},"outputs":{"next_actions":[{"intent":"tool.call","args":{"a":1}}]},"confidence":{"score":1},"trace":{"id":"m","tags":["thread:"],"parents":[]}}"#,
+        r#"{"protocol":"multiagent-1.0","role":"agent","agent":{"id":"a"},"intent":"tool.call","task":"x","inputs":{"resources":[{"type":"tool","id":"f"}]},"content":{"type":"json","text":"s","data":{"call_id":"k"}},"outputs":{"next_actions":[{"args":{"_raw":1}}]},"trace":"m"}"#,
+    ];
+    for example in examples {
+        let name = if example.contains("multiagent") { "envelope" } else { "looopy" };
+        let (own, journal) = (named(name).unwrap(), named("journal").unwrap());
+        for odd in odd_events(example) {
+            let source = format!("{odd}\n{odd}\n{example}\n{odd}\n");
+            let carried = convert(own, journal, &source);
+            assert_eq!(convert(journal, own, &carried), source, "{carried}");
+            for to in ["looopy", "envelope"] {
+                let bare: String = (1..)
+                    .zip(events(name, &source))
+                    .map(|(i, event)| format!("{{\"seq\":{i},\"event\":{event}}}\n"))
+                    .collect();
+                // With frames and without.
+                for journaled in [&carried, &bare] {
+                    let written = convert(journal, named(to).unwrap(), journaled);
+                    let mut report = Report::new();
+                    validate(named(to).unwrap(), written.as_bytes(), &mut report);
+                    let broken = report.diagnostics().iter().any(|d| d.code == "json-syntax");
+                    assert!(!broken, "{source}{written}");
+                }
+            }
+        }
+    }
+}
