@@ -243,8 +243,8 @@ specs! {
         f("messageId", Text, May), f("role", OneOf(&["user", "agent", "system", "tool"]), Must),
         f("author", Text, May), f("content", Any, Must), f("contentType", Text, May),
         f("attachments", Array, May), f("intent", Text, May), f("task", Text, May),
-        f("inputs", Object, May), f("outputs", Object, May), f("confidence", Object, May), f("trace", Any, May),
-        f("finishReason", FINISH, May), f("usage", Object, May)]
+        f("inputs", Object, May), f("outputs", Object, May), f("confidence", Object, May),
+        f("trace", Any, May), f("finishReason", FINISH, May), f("usage", Object, May)]
     InternalToolMessage "internal:tool-message" "A tool's message to the model." [
         f("message", Any, May)]
     InternalToolStart "internal:tool-start" "A tool begins, for operators only." [
@@ -304,6 +304,18 @@ impl Kind {
     /// The kind of that name.
     pub fn named(name: &str) -> Self {
         SPECS.iter().find(|s| s.name == name).map_or(Self::Other, |s| s.kind)
+    }
+
+    /// Whether a model call makes it.
+    pub fn is_model_output(self) -> bool {
+        matches!(
+            self,
+            Self::Message
+                | Self::ContentDelta
+                | Self::ContentComplete
+                | Self::ThoughtStream
+                | Self::ToolCall
+        )
     }
 
     /// Whether only operators may see it.

