@@ -165,11 +165,22 @@ fn event() -> impl Strategy<Value = String> {
             9 => format!("\"kind\":\"part-started\",\"taskId\":\"t\",\"partId\":\"{id}\",\"partType\":\"text\""),
             10 => format!("\"kind\":\"part-finished\",\"taskId\":\"t\",\"partId\":\"{id}\",\"partType\":\"text\""),
             11 => "\"kind\":\"step-started\",\"taskId\":\"t\"".to_owned(),
-            12 => format!("\"kind\":\"step-finished\",\"taskId\":\"t\",\"usage\":{json}"),
+            12 => "\"kind\":\"step-finished\",\"taskId\":\"t\",\"usage\":{\"input_tokens\":1,\"output_tokens\":2}".to_owned(),
             _ => format!("\"kind\":\"system\",\"name\":\"{id}\",\"data\":{json},\"unknown\":{json}"),
         };
         format!("{{{fields}}}")
     })
+}
+
+/// The events as a journal, in a thread of their own.
+fn journal(events: &[String]) -> String {
+    let begin = "{\"seq\":1,\"event\":{\"kind\":\"thread-created\",\"contextId\":\"c\"}}\n";
+    let mut out = begin.to_owned();
+    for (i, event) in events.iter().enumerate() {
+        let event = event.replacen(",", ",\"contextId\":\"c\",", 1);
+        out.push_str(&format!("{{\"seq\":{},\"event\":{event}}}\n", i + 2));
+    }
+    out
 }
 
 proptest! {
@@ -177,11 +188,7 @@ proptest! {
 
     #[test]
     fn made_up_threads_survive_thread_protocol(events in prop::collection::vec(event(), 0..30)) {
-        let journal: String = events
-            .iter()
-            .enumerate()
-            .map(|(i, event)| format!("{{\"seq\":{},\"event\":{event}}}\n", i + 1))
-            .collect();
+        let journal = journal(&events);
         let own = dialect::named("journal").unwrap();
         let carrier = dialect::named("thread-protocol").unwrap();
         let carried = convert(own, carrier, &journal);
@@ -190,11 +197,7 @@ proptest! {
 
     #[test]
     fn made_up_threads_can_be_written_in_every_dialect(events in prop::collection::vec(event(), 0..30)) {
-        let journal: String = events
-            .iter()
-            .enumerate()
-            .map(|(i, event)| format!("{{\"seq\":{},\"event\":{event}}}\n", i + 1))
-            .collect();
+        let journal = journal(&events);
         let own = dialect::named("journal").unwrap();
         for target in dialect::ALL {
             let written = convert(own, target, &journal);
