@@ -1,42 +1,27 @@
 //! `ai-sdk-messages`: AI SDK UIMessages (ai 5, 6, 7).
 
-use super::{
-    Carrier, DecodeOptions, Dialect, EncodeOptions, Encoder, Id, JsonRecords, ReadJson, Records,
-};
+mod decode;
+
+use super::{Carrier, Dialect, EncodeOptions, Encoder, Id, JsonRecords, Records};
 use crate::diagnostic::Report;
-use crate::journal::{Batch, Event, Kind};
+use crate::journal::{Batch, Kind};
 use crate::json::Node;
 use crate::record::Framing;
-use crate::residue::Marks;
 use crate::validate::Validator;
 
 /// Registry entry.
 pub const DIALECT: Dialect = Dialect {
     id: Id::AiSdkMessages,
     about: "AI SDK UIMessages (ai 5, 6, 7)",
-    versions: &[],
+    versions: &["7", "6", "5"],
     framing: Framing::Array,
-    decoder: |options| Box::new(JsonRecords::new(Reader::new(options))),
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
     encoder: |_: &EncodeOptions| Box::new(Writer),
     validator: || Box::new(Checks),
     carrier: Carrier::Nothing,
     detect: |_| 0,
     carries: |_: Kind, _: &str| false,
 };
-
-struct Reader;
-
-impl Reader {
-    fn new(_options: &DecodeOptions) -> Self {
-        Self
-    }
-}
-
-impl ReadJson for Reader {
-    const ID: Id = Id::AiSdkMessages;
-
-    fn read<'a>(&mut self, _root: Node<'_, 'a>, _marks: &mut Marks, _events: &mut Vec<Event<'a>>) {}
-}
 
 struct Writer;
 
