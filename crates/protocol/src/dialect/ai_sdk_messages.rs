@@ -1,10 +1,15 @@
 //! `ai-sdk-messages`: AI SDK UIMessages (ai 5, 6, 7).
 
+mod chat;
 mod decode;
+mod encode;
+mod message;
+mod part;
+pub(super) mod tools;
 
-use super::{Carrier, Dialect, EncodeOptions, Encoder, Id, JsonRecords, Records};
+use super::{Carrier, Dialect, Id, JsonRecords};
 use crate::diagnostic::Report;
-use crate::journal::{Batch, Kind};
+use crate::journal::Kind;
 use crate::json::Node;
 use crate::record::Framing;
 use crate::validate::Validator;
@@ -16,18 +21,12 @@ pub const DIALECT: Dialect = Dialect {
     versions: &["7", "6", "5"],
     framing: Framing::Array,
     decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
-    encoder: |_: &EncodeOptions| Box::new(Writer),
+    encoder: |options| Box::new(encode::Writer::new(options)),
     validator: || Box::new(Checks),
     carrier: Carrier::Nothing,
     detect: |_| 0,
     carries: |_: Kind, _: &str| false,
 };
-
-struct Writer;
-
-impl Encoder for Writer {
-    fn batch(&mut self, _batch: &Batch<'_>, _out: &mut Records) {}
-}
 
 struct Checks;
 
