@@ -1,11 +1,13 @@
 //! `ai-sdk-stream`: AI SDK UI message stream (ai 5, 6, 7).
 
+mod chunk;
 mod decode;
+mod encode;
 mod model;
 
-use super::{Carrier, Dialect, EncodeOptions, Encoder, Id, JsonRecords, Records};
+use super::{Carrier, Dialect, Id, JsonRecords};
 use crate::diagnostic::Report;
-use crate::journal::{Batch, Kind};
+use crate::journal::Kind;
 use crate::json::Node;
 use crate::record::Framing;
 use crate::validate::Validator;
@@ -17,7 +19,7 @@ pub const DIALECT: Dialect = Dialect {
     versions: &["7", "6", "5"],
     framing: Framing::Sse,
     decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
-    encoder: |_: &EncodeOptions| Box::new(Writer),
+    encoder: |options| Box::new(encode::Writer::new(options)),
     validator: || Box::new(Checks),
     carrier: Carrier::Nothing,
     detect,
@@ -57,12 +59,6 @@ fn detect(head: &str) -> u8 {
         }
     }
     score
-}
-
-struct Writer;
-
-impl Encoder for Writer {
-    fn batch(&mut self, _batch: &Batch<'_>, _out: &mut Records) {}
 }
 
 struct Checks;

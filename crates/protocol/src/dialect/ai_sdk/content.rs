@@ -174,7 +174,7 @@ fn file_part(from: Node<'_, '_>, out: &mut String) {
 }
 
 /// The AI SDK reads the standard alphabet only.
-fn push_standard_base64(data: &str, out: &mut String) {
+pub(in crate::dialect) fn push_standard_base64(data: &str, out: &mut String) {
     out.extend(data.chars().map(|c| match c {
         '-' => '+',
         '_' => '/',

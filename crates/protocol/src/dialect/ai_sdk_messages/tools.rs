@@ -4,7 +4,7 @@ use super::chat::Chat;
 use super::message::Message;
 use super::part::{Approval, Part, State, Tool};
 use crate::dialect::ai_sdk::json::Object;
-use crate::dialect::ai_sdk::{Version, approval_prompt, meta};
+use crate::dialect::ai_sdk::{Version, approval_prompt, content, meta};
 use crate::journal::kind::{COMMON, spec};
 use crate::journal::{Event, Kind};
 use crate::json::{Raw, push_escaped};
@@ -276,21 +276,7 @@ impl Chat {
     }
 
     pub(super) fn file(&mut self, event: &Event<'_>) {
-        let whole = event.get("index").is_none_or(|i| i.i64() == Some(0))
-            && event.get("complete").is_none_or(|c| c.bool() == Some(true));
-        let base64 = event.get("encoding").is_some_and(|e| e.is("base64"));
-        let (true, true, Some(data)) = (whole, base64, event.body("data")) else {
-            return self.as_data(event);
-        };
-        let media = event.body("mimeType").unwrap_or("application/octet-stream");
-        let url: String = format!("data:{media};base64,")
-            .chars()
-            .chain(data.chars().map(|c| match c {
-                '-' => '+',
-                '_' => '/',
-                c => c,
-            }))
-            .collect();
+        let Some((media, url)) = whole_file(event) else { return self.as_data(event) };
         let mut json = String::new();
         Object::new(&mut json)
             .raw("type", "\"file\"")
@@ -307,7 +293,7 @@ impl Chat {
             .iter()
             .find_map(|f| event.get(f));
         let id = id.filter(|i| i.body().is_some()).map(Raw::to_owned);
-        let data = Raw::owned(event_data(event));
+        let data = Raw::owned(event_data(event, None));
         let message: &mut Message = self.message(event);
         // Chunks of an artifact add up; everything else replaces what was there.
         let id =
@@ -316,13 +302,25 @@ impl Chat {
     }
 }
 
+/// A file that came whole and in base64: its media type and a data URL, as string bodies.
+pub(in crate::dialect) fn whole_file<'e>(event: &'e Event<'_>) -> Option<(&'e str, String)> {
+    let whole = event.get("index").is_none_or(|i| i.i64() == Some(0))
+        && event.get("complete").is_none_or(|c| c.bool() == Some(true))
+        && event.get("encoding").is_some_and(|e| e.is("base64"));
+    let data = event.body("data").filter(|_| whole)?;
+    let media = event.body("mimeType").unwrap_or("application/octet-stream");
+    let mut url = format!("data:{media};base64,");
+    content::push_standard_base64(data, &mut url);
+    Some((media, url))
+}
+
 /// An event as the data of a `data-*` part or chunk: its kind's own fields.
-pub(in crate::dialect) fn event_data(event: &Event<'_>) -> String {
+pub(in crate::dialect) fn event_data(event: &Event<'_>, without: Option<&str>) -> String {
     let known = spec(event.kind()).map_or(&[][..], |s| s.fields);
     let mut out = String::from("{");
     for (name, value) in event.fields() {
         let own = known.iter().chain(COMMON).any(|f| f.name == name);
-        if !own || name == "contextId" {
+        if !own || name == "contextId" || without == Some(name) {
             continue;
         }
         if out.len() > 1 {
