@@ -76,11 +76,18 @@ impl Stream {
         }
         self.tool_side(event, &mut object);
         object.end();
-        self.calls.insert(id.to_string());
+        self.has_call(id);
         let dynamic = meta::flag(event, "dynamic");
         let pending = Pending { name, input: None, dynamic, refused: None };
         self.pending.insert(id.to_string(), pending);
         self.send(json);
+    }
+
+    /// Takes note that the open message has a call.
+    fn has_call(&mut self, id: &Raw<'_>) {
+        if self.calls.insert(id.to_string()) {
+            self.step_calls.push(id.to_string());
+        }
     }
 
     /// Adds what stands beside a tool chunk's own fields.
@@ -117,7 +124,7 @@ impl Stream {
             // Sent with the error, which comes next.
             return;
         }
-        self.calls.insert(id.to_string());
+        self.has_call(id);
         let mut json = String::new();
         let mut object = Object::new(&mut json);
         object
@@ -153,7 +160,7 @@ impl Stream {
             object.raw("dynamic", "true");
         }
         object.end();
-        self.calls.insert(id.to_string());
+        self.has_call(id);
         self.send(json);
     }
 
@@ -218,7 +225,7 @@ impl Stream {
             .raw("input", pending.input.as_deref().unwrap_or("null"));
         self.tool_side(call, &mut object);
         object.raw("errorText", &error_text(event, false)).end();
-        self.calls.insert(id.to_string());
+        self.has_call(id);
         self.send(json);
     }
 
@@ -237,7 +244,7 @@ impl Stream {
             }
             Kind::System => return self.system(event),
             Kind::AttemptSuperseded if newest => {
-                return self.send("{\"type\":\"reset-step\"}".to_owned());
+                return self.reset_step();
             }
             Kind::FileWrite => {
                 if let Some((media, url)) = whole_file(event) {

@@ -39,6 +39,10 @@ pub(super) struct Stream {
     reason: Option<Raw<'static>>,
     /// Thoughts of the open message whose signature went out.
     sealed: HashSet<String>,
+    /// Texts and thoughts that are open, each with a letter for which it is.
+    parts: HashSet<String>,
+    /// Calls of the current step.
+    pub(super) step_calls: Vec<String>,
     /// Calls of the open message, by id.
     pub(super) calls: HashSet<String>,
     pub(super) approvals: HashSet<String>,
@@ -71,6 +75,8 @@ impl Writer {
                 said: false,
                 reason: None,
                 sealed: HashSet::new(),
+                parts: HashSet::new(),
+                step_calls: Vec::new(),
                 calls: HashSet::new(),
                 approvals: HashSet::new(),
                 pending: HashMap::new(),
@@ -170,6 +176,7 @@ impl Stream {
                 self.end_step();
                 self.send_type("start-step");
                 self.step = true;
+                self.step_calls.clear();
             }
             Signal::StepFinished if !child => {
                 self.end_step();
@@ -239,6 +246,7 @@ impl Stream {
         self.said = false;
         self.reason = None;
         self.sealed.clear();
+        self.parts.clear();
         self.calls.clear();
         self.approvals.clear();
         let created = event.filter(|e| e.kind() == Kind::TaskCreated);
@@ -320,6 +328,16 @@ impl Stream {
         provider: Option<Raw<'static>>,
         citations: Option<Raw<'static>>,
     ) {
+        // Parts that a new attempt made void are gone for the reader.
+        let key = format!("{}{id}", ty.get(..1).unwrap_or(""));
+        let there = match ty.rsplit('-').next() {
+            Some("start") => self.parts.insert(key),
+            Some("delta") => self.parts.contains(&key),
+            _ => self.parts.remove(&key),
+        };
+        if !there {
+            return;
+        }
         let mut json = String::with_capacity(delta.map_or(0, str::len) + 64);
         let mut object = Object::new(&mut json);
         object.raw("type", &quote(ty)).raw("id", &quote(id));
@@ -331,6 +349,15 @@ impl Stream {
         }
         object.some("providerMetadata", provider.as_deref()).end();
         self.send(json);
+    }
+
+    /// What the current step sent is void.
+    pub(super) fn reset_step(&mut self) {
+        self.parts.clear();
+        for id in std::mem::take(&mut self.step_calls) {
+            self.calls.remove(&id);
+        }
+        self.send_type("reset-step");
     }
 
     fn thought(&mut self, ty: &str, id: &str, delta: Option<&str>, provider: Option<Raw<'static>>) {
