@@ -4,13 +4,10 @@ mod chunk;
 mod decode;
 mod encode;
 mod model;
+mod validate;
 
 use super::{Carrier, Dialect, Id, JsonRecords};
-use crate::diagnostic::Report;
-use crate::journal::Kind;
-use crate::json::Node;
 use crate::record::Framing;
-use crate::validate::Validator;
 
 /// Registry entry.
 pub const DIALECT: Dialect = Dialect {
@@ -20,10 +17,10 @@ pub const DIALECT: Dialect = Dialect {
     framing: Framing::Sse,
     decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
     encoder: |options| Box::new(encode::Writer::new(options)),
-    validator: || Box::new(Checks),
+    validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,
     detect,
-    carries: |_: Kind, _: &str| false,
+    carries: model::carries,
 };
 
 /// The stream's first chunk tells: no other protocol's events are named like these.
@@ -59,10 +56,4 @@ fn detect(head: &str) -> u8 {
         }
     }
     score
-}
-
-struct Checks;
-
-impl Validator for Checks {
-    fn value(&mut self, _pointer: &str, _value: Node<'_, '_>, _report: &mut Report) {}
 }

@@ -318,7 +318,7 @@ struct Walk<'m, 'a, 'e> {
 
 impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
     fn new(marks: &'m [(u32, Mark)], events: &'e [Event<'a>], base: u16, offset: isize) -> Self {
-        let slots = Vec::with_capacity(16);
+        let slots = Vec::with_capacity(8);
         Self { marks, events, base, offset, slots, opened: Vec::new(), parent: ROOT }
     }
 

@@ -119,12 +119,19 @@ pub(in crate::dialect) fn provider(event: &Event<'_>) -> Option<Raw<'static>> {
     seal(event.get("signature"), event.get("providerName"))
 }
 
-/// Provider metadata that holds a signature.
+/// Provider metadata that says who thought, and holds the seal on it.
 pub(in crate::dialect) fn seal(
     signature: Option<&Raw<'_>>,
     provider: Option<&Raw<'_>>,
 ) -> Option<Raw<'static>> {
-    let signature = signature.filter(|s| s.body().is_some())?;
-    let provider = provider.and_then(Raw::body).unwrap_or("unknown");
-    Some(Raw::owned(format!("{{\"{provider}\":{{\"signature\":{signature}}}}}")))
+    let signature = signature.filter(|s| s.body().is_some());
+    let provider = provider.and_then(Raw::body);
+    let name = provider.unwrap_or("unknown");
+    match (signature, provider) {
+        (None, None) => None,
+        (None, Some(_)) => Some(Raw::owned(format!("{{\"{name}\":{{}}}}"))),
+        (Some(signature), _) => {
+            Some(Raw::owned(format!("{{\"{name}\":{{\"signature\":{signature}}}}}")))
+        }
+    }
 }

@@ -84,7 +84,10 @@ pub(in crate::dialect) fn data<'a>(
 ) -> Event<'a> {
     bind(from.get("data"), ev, "data", marks);
     bind(from.some("id"), ev, "systemId", marks);
-    let metadata = Gather::new(ev).take(from, &["transient"], marks).finish();
+    let metadata = match event.get("metadata") {
+        Some(_) => None,
+        None => Gather::new(ev).take(from, &["transient"], marks).finish(),
+    };
     event
         .with("name", Raw::owned(format!("\"{name}\"")))
         .with("data", from.get("data").map_or(Raw::Ref("null"), Raw::from))

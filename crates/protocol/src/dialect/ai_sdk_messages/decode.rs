@@ -61,7 +61,9 @@ impl Reader {
                 .with_some("metadata", metadata),
         );
         for part in parts.children() {
-            self.data_part(part, Event::new(Kind::System), marks, events);
+            // Data that the message itself has, not the run that follows.
+            let side = Raw::Ref("{\"part\":\"message-data\"}");
+            self.data_part(part, Event::new(Kind::System).with("metadata", side), marks, events);
         }
     }
 

@@ -72,6 +72,21 @@ impl Message {
         self.push(Part::Data { ty, id, data });
     }
 
+    /// Adds data to a message whose parts are whole.
+    pub(super) fn add_fixed(&mut self, name: &str, id: Option<&Raw<'_>>, data: &str) {
+        let Some(parts) = &mut self.fixed else { return };
+        if parts.pop().is_some() && !parts.ends_with('[') {
+            parts.push(',');
+        }
+        let ty = format!("data-{name}");
+        Object::new(parts)
+            .body("type", &ty)
+            .some("id", id.map(Raw::as_str))
+            .raw("data", data)
+            .end();
+        parts.push(']');
+    }
+
     /// Drops the parts of the current step.
     pub(super) fn reset_step(&mut self) {
         self.parts.truncate(self.step);
@@ -109,7 +124,12 @@ impl Message {
             part.write(version, &mut parts);
         }
         parts.push(']');
-        object.raw("parts", self.fixed.as_deref().unwrap_or(&parts));
+        // A user's message without parts would be refused.
+        let fixed = self.fixed.as_deref().map(|fixed| match fixed {
+            "[]" => "[{\"type\":\"text\",\"text\":\"\"}]",
+            fixed => fixed,
+        });
+        object.raw("parts", fixed.unwrap_or(&parts));
         object.end();
     }
 }

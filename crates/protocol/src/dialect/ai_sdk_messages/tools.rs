@@ -259,8 +259,19 @@ impl Chat {
         if meta::flag(event, "transient") {
             return;
         }
+        let part = part.as_ref().and_then(Raw::body);
+        if part == Some("message-data")
+            && let Some(message) = self.messages.last_mut()
+            && message.fixed.is_some()
+        {
+            return message.add_fixed(
+                event.body("name").unwrap_or("system"),
+                event.get("systemId"),
+                &data,
+            );
+        }
         let message = self.message(event);
-        match part.as_ref().and_then(Raw::body) {
+        match part {
             Some("message-metadata") => message.merge_metadata(&data),
             Some("custom") if version >= Version::V7 => {
                 let rest = data.strip_prefix('{').unwrap_or("}");

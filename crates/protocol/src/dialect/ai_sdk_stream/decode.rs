@@ -138,7 +138,14 @@ impl Reader {
                 event.with("partId", id).with("partType", what)
             }
         };
-        let event = side(event, root, events.len(), reasoning, marks);
+        // Mostly there is nothing beside the type, the id and the delta.
+        let usual = if event.kind() == Kind::PartStarted { 5 } else { 7 };
+        let event = if root.end_index() - root.index() > usual || event.kind() == Kind::PartFinished
+        {
+            side(event, root, events.len(), reasoning, marks)
+        } else {
+            event
+        };
         events.push(event);
     }
 
