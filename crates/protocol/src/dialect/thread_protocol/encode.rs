@@ -297,7 +297,7 @@ impl Encoder for Writer {
                 carry::action_type(group.dialect)
             );
             let letters = actions.iter().skip(group.first).take(group.made);
-            let letters: String = letters.map(|a| carry::kind_letter(a.kind)).collect();
+            let letters: String = letters.map(carry::kind_letter).collect();
             let _ = write!(item, "\"actions\":\"{letters}\"");
             let back = group.first - group.from();
             if back > 0 {
@@ -354,6 +354,7 @@ fn write_records(records: &[carry::Resolved], shapes: &mut ShapeWriter, out: &mu
                         && same_instance(&r.instance, &record.instance)
                 })
                 .count()
+                .max(1)
         } else {
             1
         };

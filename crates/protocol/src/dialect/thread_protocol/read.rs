@@ -184,29 +184,23 @@ impl<'d, 'a> Carried<'d, 'a> {
                 let Some(cuts) = entry.get("cut") else { continue };
                 let Some(instance) = self.shapes.instance(instance) else { continue };
                 let times = cuts.children().count();
-                self.each_cut(&instance, group.from, &mut |key, cuts| {
-                    cuts.entry(key).or_default().left += times;
-                });
+                self.add_cuts(&instance, group.from, times);
             }
         }
     }
 
-    fn each_cut(
-        &mut self,
-        of: &Instance<'_>,
-        base: usize,
-        each: &mut dyn FnMut((usize, String), &mut HashMap<(usize, String), Cutting>),
-    ) {
+    fn add_cuts(&mut self, of: &Instance<'_>, base: usize, times: usize) {
         let base = base + usize::from(of.base);
         for slot in &of.shape.slots {
             if let Slot::Bound { event, field, path, codec, .. } = slot
                 && codec.is_cut()
             {
-                each((base + usize::from(*event), format!("{field}{path}")), &mut self.cuts);
+                let key = (base + usize::from(*event), format!("{field}{path}"));
+                self.cuts.entry(key).or_default().left += times;
             }
         }
         for item in of.lists.iter().flatten() {
-            self.each_cut(item, base, each);
+            self.add_cuts(item, base, times);
         }
     }
 

@@ -11,6 +11,7 @@ pub(crate) struct Written {
     pub(crate) text: String,
     spans: Vec<(&'static str, Range<usize>)>,
     pieces: usize,
+    orphan: bool,
 }
 
 impl Written {
@@ -23,6 +24,10 @@ impl Written {
         let found = match place {
             Place::Piece(i) | Place::Append { piece: i, .. } => piece(i),
             Place::Arguments { .. } => ("args", String::new()),
+            Place::Field(field) if self.orphan => {
+                let key = key_of(kind, field)?;
+                if key == "timestamp" { (key, String::new()) } else { ("data", format!("/{key}")) }
+            }
             Place::Field(field) => (key_of(kind, field)?, String::new()),
         };
         self.spans.iter().any(|(key, _)| *key == found.0).then_some(found)
@@ -56,9 +61,16 @@ fn key_of(kind: ActionKind, field: &str) -> Option<&'static str> {
     })
 }
 
+/// Whether a return has no call before it. The document has no place for such a return among its
+/// core actions, so it is written as a system action.
+fn is_orphan(action: &Action) -> bool {
+    action.kind == ActionKind::ToolReturn && action.counterpart.is_none()
+}
+
 /// A letter for an action's kind, to find actions again by.
-pub(crate) fn kind_letter(kind: ActionKind) -> char {
-    match kind {
+pub(crate) fn kind_letter(action: &Action) -> char {
+    match action.kind {
+        _ if is_orphan(action) => 's',
         ActionKind::UserMessage => 'u',
         ActionKind::AssistantMessage => 'm',
         ActionKind::Thinking => 'k',
@@ -127,7 +139,13 @@ pub(crate) fn write(action: &Action, sequence: usize, time: &str) -> Written {
             out.value("args", &action.arguments());
         }
         ActionKind::ToolReturn => {
-            out.open("tool_return", sequence, time);
+            if is_orphan(action) {
+                out.open("system.tool_return", sequence, time);
+                out.text.push_str(",\"data\":{");
+            } else {
+                out.open("tool_return", sequence, time);
+            }
+            let data = out.text.len().saturating_sub(1);
             out.string("tool_call_id", action.get("toolCallId"));
             out.string("tool_name", action.get("toolName"));
             let invalid = action.get("outcome").is_some_and(|o| o.is("validation_error"));
@@ -139,6 +157,13 @@ pub(crate) fn write(action: &Action, sequence: usize, time: &str) -> Written {
             });
             let content = action.get("result").or_else(|| action.get("error"));
             out.value("content", content.unwrap_or(&Raw::Ref("null")));
+            if is_orphan(action) {
+                out.text.push('}');
+                out.text.replace_range(data + 1..data + 2, "");
+                let end = out.text.len();
+                out.spans.retain(|(key, _)| *key == "timestamp");
+                out.spans.push(("data", data..end));
+            }
         }
         ActionKind::System => {
             let name = action.get("name").and_then(Raw::str).unwrap_or_default();
@@ -147,7 +172,12 @@ pub(crate) fn write(action: &Action, sequence: usize, time: &str) -> Written {
         }
     }
     out.text.push('}');
-    Written { text: out.text, spans: out.spans, pieces: action.pieces.len() }
+    Written {
+        text: out.text,
+        spans: out.spans,
+        pieces: action.pieces.len(),
+        orphan: is_orphan(action),
+    }
 }
 
 /// An application's name for an event; one that looks like a dialect's records is set apart.
