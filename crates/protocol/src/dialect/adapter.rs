@@ -50,6 +50,7 @@ impl<R: ReadJson> JsonRecords<R> {
                     let mut events = Vec::new();
                     self.marks.clear();
                     self.reader.read(doc.root(), &mut self.marks, &mut events);
+                    events.iter_mut().for_each(Event::single_line);
                     batch.events = events.iter().map(Event::to_owned).collect();
                 }
                 return batch;
