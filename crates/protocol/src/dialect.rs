@@ -12,6 +12,7 @@ pub mod ai_sdk_messages;
 pub mod ai_sdk_stream;
 pub mod aitp;
 mod document;
+mod draft;
 pub mod envelope;
 pub mod journal;
 pub mod looopy;
@@ -19,6 +20,7 @@ pub mod openai_threads;
 pub mod pydantic_ai;
 
 mod convert;
+mod object;
 mod opening;
 mod options;
 

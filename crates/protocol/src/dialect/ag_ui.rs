@@ -1,13 +1,14 @@
-//! `ag-ui`: AG-UI 1.0 events.
+//! `ag-ui`: AG-UI 1.0 events, and the input that starts a run.
 
-use super::{
-    Carrier, DecodeOptions, Dialect, EncodeOptions, Encoder, Id, JsonRecords, ReadJson, Records,
-};
+mod decode;
+mod messages;
+mod model;
+
+use super::{Carrier, Dialect, EncodeOptions, Encoder, Id, JsonRecords, Records};
 use crate::diagnostic::Report;
-use crate::journal::{Batch, Event, Kind};
+use crate::journal::{Batch, Kind};
 use crate::json::Node;
 use crate::record::Framing;
-use crate::residue::Marks;
 use crate::validate::Validator;
 
 /// Registry entry.
@@ -16,27 +17,13 @@ pub const DIALECT: Dialect = Dialect {
     about: "AG-UI 1.0 events",
     versions: &[],
     framing: Framing::Sse,
-    decoder: |options| Box::new(JsonRecords::new(Reader::new(options))),
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
     encoder: |_: &EncodeOptions| Box::new(Writer),
     validator: || Box::new(Checks),
     carrier: Carrier::Nothing,
-    detect: |_| 0,
+    detect,
     carries: |_: Kind, _: &str| false,
 };
-
-struct Reader;
-
-impl Reader {
-    fn new(_options: &DecodeOptions) -> Self {
-        Self
-    }
-}
-
-impl ReadJson for Reader {
-    const ID: Id = Id::AgUi;
-
-    fn read<'a>(&mut self, _root: Node<'_, 'a>, _marks: &mut Marks, _events: &mut Vec<Event<'a>>) {}
-}
 
 struct Writer;
 
@@ -48,4 +35,21 @@ struct Checks;
 
 impl Validator for Checks {
     fn value(&mut self, _pointer: &str, _value: Node<'_, '_>, _report: &mut Report) {}
+}
+
+fn detect(head: &str) -> u8 {
+    let named = |event: &model::EventType| {
+        head.contains(&format!("\"type\":\"{}\"", event.name))
+            || head.contains(&format!("\"type\": \"{}\"", event.name))
+    };
+    if head.contains("\"RUN_STARTED\"") && head.contains("\"runId\"") {
+        return 95;
+    }
+    let begin = head.trim_start();
+    let input = begin.starts_with('{')
+        && ["\"threadId\"", "\"runId\"", "\"messages\""].iter().all(|key| head.contains(key));
+    if input || model::EVENTS.iter().any(named) {
+        return 80;
+    }
+    0
 }

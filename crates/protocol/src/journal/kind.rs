@@ -184,7 +184,7 @@ specs! {
         f("toolCallId", Text, Must), f("toolName", Text, Must), f("success", Bool, Must),
         f("result", Any, May), f("error", Text, May), f("outcome", OneOf(&["success", "failed",
         "denied", "interrupted", "retried", "validation_error"]), May), f("icon", Text, May),
-        f("preliminary", Bool, May)]
+        f("preliminary", Bool, May), f("messageId", Text, May)]
     InputRequired "input-required" "A task needs an answer to go on." [
         f("inputId", Text, Must), f("requireUser", Bool, May), f("inputType", INPUT, Must),
         f("prompt", Text, Must), f("schema", Object, May), f("options", Array, May),
@@ -230,7 +230,8 @@ specs! {
         f("iteration", Integer, Must), f("timestamp", Text, Must)]
     ToolCall "tool-call" "A model asked for a tool." [
         f("toolCallId", Text, Must), f("toolName", Text, Must), f("arguments", Any, Must),
-        f("providerExecuted", Bool, May), f("providerName", Text, May)]
+        f("providerExecuted", Bool, May), f("providerName", Text, May),
+        f("messageId", Text, May)]
     ToolInputRequired "tool-input-required" "A tool needs an answer (Looopy's code form)." [
         f("toolCallId", Text, May), f("inputId", Text, Must), f("inputType", INPUT, Must),
         f("prompt", Text, Must), f("schema", Object, May), f("options", Array, May)]
