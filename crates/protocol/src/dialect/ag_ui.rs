@@ -1,12 +1,15 @@
 //! `ag-ui`: AG-UI 1.0 events, and the input that starts a run.
 
 mod decode;
+mod encode;
 mod messages;
 mod model;
+mod parts;
+mod stage;
 
-use super::{Carrier, Dialect, EncodeOptions, Encoder, Id, JsonRecords, Records};
+use super::{Carrier, Dialect, Id, JsonRecords};
 use crate::diagnostic::Report;
-use crate::journal::{Batch, Kind};
+use crate::journal::Kind;
 use crate::json::Node;
 use crate::record::Framing;
 use crate::validate::Validator;
@@ -18,18 +21,12 @@ pub const DIALECT: Dialect = Dialect {
     versions: &[],
     framing: Framing::Sse,
     decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
-    encoder: |_: &EncodeOptions| Box::new(Writer),
+    encoder: |options| Box::new(encode::Writer::new(options)),
     validator: || Box::new(Checks),
     carrier: Carrier::Nothing,
     detect,
     carries: |_: Kind, _: &str| false,
 };
-
-struct Writer;
-
-impl Encoder for Writer {
-    fn batch(&mut self, _batch: &Batch<'_>, _out: &mut Records) {}
-}
 
 struct Checks;
 
