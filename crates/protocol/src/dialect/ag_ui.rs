@@ -6,13 +6,11 @@ mod messages;
 mod model;
 mod parts;
 mod stage;
+mod validate;
 
 use super::{Carrier, Dialect, Id, JsonRecords};
-use crate::diagnostic::Report;
 use crate::journal::Kind;
-use crate::json::Node;
 use crate::record::Framing;
-use crate::validate::Validator;
 
 /// Registry entry.
 pub const DIALECT: Dialect = Dialect {
@@ -22,17 +20,11 @@ pub const DIALECT: Dialect = Dialect {
     framing: Framing::Sse,
     decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
     encoder: |options| Box::new(encode::Writer::new(options)),
-    validator: || Box::new(Checks),
+    validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,
     detect,
     carries: |_: Kind, _: &str| false,
 };
-
-struct Checks;
-
-impl Validator for Checks {
-    fn value(&mut self, _pointer: &str, _value: Node<'_, '_>, _report: &mut Report) {}
-}
 
 fn detect(head: &str) -> u8 {
     let named = |event: &model::EventType| {

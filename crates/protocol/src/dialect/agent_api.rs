@@ -2,14 +2,15 @@
 
 mod contents;
 mod decode;
+mod encode;
 mod model;
+mod response;
+mod validate;
+mod write;
 
-use super::{Carrier, Dialect, EncodeOptions, Encoder, Id, JsonRecords, Records};
-use crate::diagnostic::Report;
-use crate::journal::{Batch, Kind};
-use crate::json::Node;
+use super::{Carrier, Dialect, Id, JsonRecords};
+use crate::journal::Kind;
 use crate::record::Framing;
-use crate::validate::Validator;
 
 /// Registry entry.
 pub const DIALECT: Dialect = Dialect {
@@ -18,24 +19,12 @@ pub const DIALECT: Dialect = Dialect {
     versions: &["stream", "folded"],
     framing: Framing::Sse,
     decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
-    encoder: |_: &EncodeOptions| Box::new(Writer),
-    validator: || Box::new(Checks),
+    encoder: |options| Box::new(encode::Writer::new(options)),
+    validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,
     detect,
     carries: |_: Kind, _: &str| false,
 };
-
-struct Writer;
-
-impl Encoder for Writer {
-    fn batch(&mut self, _batch: &Batch<'_>, _out: &mut Records) {}
-}
-
-struct Checks;
-
-impl Validator for Checks {
-    fn value(&mut self, _pointer: &str, _value: Node<'_, '_>, _report: &mut Report) {}
-}
 
 fn detect(head: &str) -> u8 {
     let has = |key: &str, value: &str| {

@@ -1,5 +1,7 @@
 //! Writing a JSON object member by member.
 
+use crate::journal::Event;
+use crate::journal::kind::spec;
 use crate::json::push_escaped;
 
 /// A JSON object under construction, compact.
@@ -44,6 +46,13 @@ impl Object {
             Some(value) => self.raw(key, value.as_ref()),
             None => self,
         }
+    }
+
+    /// The fields of an event that its kind has of its own, its time apart.
+    pub(crate) fn of(event: &Event<'_>) -> Self {
+        let known = spec(event.kind()).map(|s| s.fields).unwrap_or_default();
+        let own = known.iter().filter(|f| f.name != "timestamp");
+        own.fold(Self::new(), |object, f| object.some(f.name, event.get(f.name)))
     }
 
     /// Whether no member was added.

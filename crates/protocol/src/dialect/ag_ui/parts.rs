@@ -2,7 +2,6 @@
 
 use super::stage::record;
 use crate::dialect::object::Object;
-use crate::journal::kind::spec;
 use crate::journal::{Event, Kind};
 use crate::json::{Node, Raw, Style, print, quote, text};
 
@@ -249,16 +248,6 @@ fn is_patch(event: &Event<'_>) -> bool {
 /// Some fields of an event as an object.
 pub(super) fn fields(event: &Event<'_>, names: &[&str]) -> String {
     names.iter().fold(Object::new(), |object, name| object.some(name, event.get(name))).end()
-}
-
-/// The fields of an event that its kind has of its own.
-pub(super) fn own_fields(event: &Event<'_>) -> String {
-    let known = spec(event.kind()).map(|s| s.fields).unwrap_or_default();
-    known
-        .iter()
-        .filter(|f| f.name != "timestamp")
-        .fold(Object::new(), |object, f| object.some(f.name, event.get(f.name)))
-        .end()
 }
 
 /// What a model used, from a step's end or a usage event.

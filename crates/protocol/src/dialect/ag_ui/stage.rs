@@ -711,7 +711,7 @@ impl Stage {
             }
             Kind::FileWrite | Kind::DataWrite | Kind::DatasetWrite | Kind::Source | Kind::Error => {
                 let name = quote(event.kind().name());
-                self.custom(task, &name, &parts::own_fields(event), event);
+                self.custom(task, &name, &Object::of(event).end(), event);
             }
             _ => {}
         }
