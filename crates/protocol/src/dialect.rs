@@ -18,6 +18,7 @@ pub mod journal;
 pub mod looopy;
 pub mod openai_threads;
 pub mod pydantic_ai;
+pub mod thread_protocol;
 
 mod convert;
 mod object;
@@ -156,6 +157,7 @@ impl Records {
 
 /// Every dialect.
 pub const ALL: &[Dialect] = &[
+    thread_protocol::DIALECT,
     aitp::DIALECT,
     openai_threads::DIALECT,
     envelope::DIALECT,

@@ -47,8 +47,10 @@ impl<R: ReadDocument> Documents<R> {
         let items = self.reader.items(root).filter(|items| items.is_array());
         let first = items.and_then(|items| items.children().next());
         let last = items.and_then(|items| items.children().last());
-        let cut = first.map_or(text.len(), Node::start);
-        let after = last.map_or(text.len(), Node::end);
+        // An empty list is cut between its brackets, so that items can be added to it.
+        let cut =
+            first.or(items).map_or(text.len(), |node| node.start() + usize::from(first.is_none()));
+        let after = last.map_or(cut, Node::end);
 
         let record = |role, range: std::ops::Range<usize>| Record {
             glue: "",

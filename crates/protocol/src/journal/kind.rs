@@ -307,6 +307,18 @@ impl Kind {
         SPECS.iter().find(|s| s.name == name).map_or(Self::Other, |s| s.kind)
     }
 
+    /// Whether a model call makes it.
+    pub fn is_model_output(self) -> bool {
+        matches!(
+            self,
+            Self::Message
+                | Self::ContentDelta
+                | Self::ContentComplete
+                | Self::ThoughtStream
+                | Self::ToolCall
+        )
+    }
+
     /// Whether only operators may see it.
     pub fn is_internal(self) -> bool {
         self.name().starts_with("internal:")

@@ -391,8 +391,8 @@ impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
                 }
             }
             NodeKind::Array => {
-                for child in node.children() {
-                    self.value(child, "-", shapes);
+                for (i, child) in node.children().enumerate() {
+                    self.value(child, index_key(i), shapes);
                 }
             }
             _ => self.value(node, "", shapes),
@@ -424,8 +424,8 @@ impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
         for (key, value) in node.members() {
             self.within(value, range, key.body(), shapes);
         }
-        for child in node.children() {
-            self.within(child, range, "-", shapes);
+        for (i, child) in node.children().enumerate() {
+            self.within(child, range, index_key(i), shapes);
         }
         self.parent = before;
     }
@@ -510,6 +510,13 @@ impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
         }
         out
     }
+}
+
+/// An array index as a pointer token; far ones are not told apart.
+fn index_key(index: usize) -> &'static str {
+    const KEYS: [&str; 16] =
+        ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"];
+    KEYS.get(index).unwrap_or(&"-")
 }
 
 /// Whether rendering a field gives the node's text.

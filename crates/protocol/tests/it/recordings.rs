@@ -39,6 +39,12 @@ fn dialect_of(path: &str) -> Option<&'static str> {
     })
 }
 
+/// The text of a fixture.
+pub(crate) fn fixture(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    fs::read_to_string(root.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
 /// Every recording of a dialect that exists.
 pub(crate) fn all() -> Vec<Recording> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
