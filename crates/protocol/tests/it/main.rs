@@ -12,6 +12,7 @@ mod envelope;
 mod fold;
 mod identity;
 mod looopy;
+mod loss;
 mod openai_threads;
 mod perspective;
 mod pydantic_ai;
