@@ -1,5 +1,6 @@
 //! `ag-ui`: AG-UI 1.0 events, and the input that starts a run.
 
+mod carries;
 mod decode;
 mod encode;
 mod messages;
@@ -9,7 +10,6 @@ mod stage;
 mod validate;
 
 use super::{Carrier, Dialect, Id, JsonRecords};
-use crate::journal::Kind;
 use crate::record::Framing;
 
 /// Registry entry.
@@ -23,7 +23,7 @@ pub const DIALECT: Dialect = Dialect {
     validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,
     detect,
-    carries: |_: Kind, _: &str| false,
+    carries: carries::carries,
 };
 
 fn detect(head: &str) -> u8 {

@@ -1,5 +1,6 @@
 //! `agent-api`: the Agent API's requests, response streams and folded responses.
 
+mod carries;
 mod contents;
 mod decode;
 mod encode;
@@ -9,7 +10,6 @@ mod validate;
 mod write;
 
 use super::{Carrier, Dialect, Id, JsonRecords};
-use crate::journal::Kind;
 use crate::record::Framing;
 
 /// Registry entry.
@@ -23,7 +23,7 @@ pub const DIALECT: Dialect = Dialect {
     validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,
     detect,
-    carries: |_: Kind, _: &str| false,
+    carries: carries::carries,
 };
 
 fn detect(head: &str) -> u8 {

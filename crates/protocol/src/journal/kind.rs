@@ -165,7 +165,8 @@ specs! {
     TaskCreated "task-created" "A task (one agent turn) begins." [
         f("initiator", OneOf(&["user", "agent"]), Must), f("timestamp", Text, Must)]
     TaskStatus "task-status" "A task changes state." [
-        f("status", STATUS, Must), f("message", Text, May), f("timestamp", Text, Must)]
+        f("status", STATUS, Must), f("message", Text, May), f("code", Text, May),
+        f("timestamp", Text, Must)]
     TaskComplete "task-complete" "A task ends well, with its result." [
         f("content", Text, May), f("artifacts", Array, May), f("timestamp", Text, Must)]
     ContentDelta "content-delta" "A piece of text to append." [

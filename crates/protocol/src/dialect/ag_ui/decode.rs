@@ -638,7 +638,7 @@ impl Reader {
         self.draft(root, Kind::TaskStatus, events, marks)
             .with("status", Raw::Ref("\"failed\""))
             .bind("message", root.get("message"))
-            .meta("code", root.some("code"))
+            .bind("code", root.some("code"))
             .push(events);
     }
 

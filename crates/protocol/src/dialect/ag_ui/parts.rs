@@ -58,11 +58,13 @@ fn part(node: Node<'_, '_>) -> Option<String> {
 
 fn media(node: Node<'_, '_>, class: &str) -> Option<String> {
     let mime = node.some("media_type").filter(|m| m.is_string());
-    let find = |names: [&str; 2]| {
-        names.into_iter().find_map(|n| node.some(n)).filter(|v| v.is_string())
-    };
+    let find =
+        |names: [&str; 2]| names.into_iter().find_map(|n| node.some(n)).filter(|v| v.is_string());
     let source = if let Some(url) = find(["image_url", "url"]) {
-        Object::new().text("type", "url").raw("value", url.raw()).some("mimeType", mime.map(Node::raw))
+        Object::new()
+            .text("type", "url")
+            .raw("value", url.raw())
+            .some("mimeType", mime.map(Node::raw))
     } else if let Some(data) = find(["image_base64", "data"]) {
         let fallback = match class {
             "image" => "\"image/png\"",
@@ -74,7 +76,10 @@ fn media(node: Node<'_, '_>, class: &str) -> Option<String> {
             .raw("mimeType", mime.map_or(fallback, Node::raw))
     } else {
         let name = node.some("name").filter(|v| v.is_string())?;
-        Object::new().text("type", "file").raw("value", name.raw()).some("mimeType", mime.map(Node::raw))
+        Object::new()
+            .text("type", "file")
+            .raw("value", name.raw())
+            .some("mimeType", mime.map(Node::raw))
     };
     Some(Object::new().text("type", class).raw("source", &source.end()).end())
 }
@@ -202,7 +207,8 @@ pub(super) fn system(event: &Event<'_>) -> Object {
                 let known = if snapshot { data.starts_with('{') } else { is_patch(event) };
                 if known {
                     let kinds = ["ACTIVITY_DELTA", "ACTIVITY_SNAPSHOT"];
-                    let (event_type, key) = if snapshot { (kinds[1], "content") } else { (kinds[0], "patch") };
+                    let (event_type, key) =
+                        if snapshot { (kinds[1], "content") } else { (kinds[0], "patch") };
                     return record(event_type)
                         .raw("messageId", id)
                         .raw("activityType", &kind)
@@ -212,7 +218,8 @@ pub(super) fn system(event: &Event<'_>) -> Object {
             }
         }
         "encrypted_value" => {
-            let at = |key: &str| event.at("data", &format!("/{key}")).filter(|v| v.body().is_some());
+            let at =
+                |key: &str| event.at("data", &format!("/{key}")).filter(|v| v.body().is_some());
             if let (Some(subtype), Some(entity), Some(value)) =
                 (at("subtype"), at("entityId"), at("encryptedValue"))
                 && (subtype.is("message") || subtype.is("tool-call"))
@@ -274,6 +281,9 @@ pub(super) fn usage(event: &Event<'_>) -> Option<String> {
             "reasoningTokens",
             count(["completion_tokens_details/reasoning_tokens", "reasoning_tokens"]),
         )
-        .some("cachedInputTokens", count(["prompt_tokens_details/cached_tokens", "cache_read_tokens"]));
+        .some(
+            "cachedInputTokens",
+            count(["prompt_tokens_details/cached_tokens", "cache_read_tokens"]),
+        );
     (!counts.is_empty()).then(|| counts.end())
 }

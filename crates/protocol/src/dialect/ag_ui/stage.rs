@@ -47,6 +47,8 @@ pub(super) struct Run {
     interrupts: Vec<(String, String, String)>,
     waiting: Option<Waiting>,
     usage: Vec<String>,
+    /// Whether an agent said something in it.
+    spoken: bool,
 }
 
 struct Open {
@@ -103,7 +105,8 @@ impl Stage {
 
     /// Ends what is open, and says what still waits for a run.
     pub(super) fn finish(&mut self) {
-        let left = !self.messages.is_empty() || !self.deferred.is_empty() || !self.answers.is_empty();
+        let left =
+            !self.messages.is_empty() || !self.deferred.is_empty() || !self.answers.is_empty();
         if left && self.run.as_ref().is_none_or(|run| run.started) {
             let task = self.next.take().unwrap_or_else(|| DEFAULT_TASK.to_owned());
             self.begin(&task, None);
@@ -183,6 +186,7 @@ impl Stage {
             interrupts: Vec::new(),
             waiting: None,
             usage: Vec::new(),
+            spoken: false,
         });
     }
 
@@ -312,7 +316,8 @@ impl Stage {
     fn run_finished(&mut self, task: &str, event: Option<&Event<'_>>, outcome: &Outcome) {
         let Some(run) = &self.run else {
             // It ended here when it asked; an answer that came since belongs to what follows.
-            if event.is_some() && (self.interrupted.contains_key(task) || !self.answers.is_empty()) {
+            if event.is_some() && (self.interrupted.contains_key(task) || !self.answers.is_empty())
+            {
                 self.begin(task, event);
                 self.flush();
                 self.end(outcome, event);
@@ -350,10 +355,8 @@ impl Stage {
                     .filter(|(t, ..)| t == task)
                     .map(|(_, id, _)| id.as_str())
                     .collect();
-                let outcome = format!(
-                    "{{\"type\":\"suspended\",\"interruptIds\":[{}]}}",
-                    ids.join(",")
-                );
+                let outcome =
+                    format!("{{\"type\":\"suspended\",\"interruptIds\":[{}]}}", ids.join(","));
                 record("SUBAGENT_FINISHED").raw("subagentRunId", task).raw("outcome", &outcome)
             }
             Outcome::Completed => record("SUBAGENT_FINISHED")
@@ -399,6 +402,7 @@ impl Stage {
             return;
         }
         self.flush();
+        self.conclude(event);
         self.close(None);
         let children: Vec<String> =
             self.run.iter().flat_map(|run| run.subagents.iter().rev().cloned()).collect();
@@ -412,8 +416,7 @@ impl Stage {
         let Some(mut run) = self.run.take() else { return };
         let waits = run.waits() && !matches!(outcome, Outcome::Failed { .. } | Outcome::Canceled);
         let usage = (!run.usage.is_empty()).then(|| format!("[{}]", run.usage.join(",")));
-        let finished =
-            || record("RUN_FINISHED").raw("threadId", &thread).raw("runId", &run.id);
+        let finished = || record("RUN_FINISHED").raw("threadId", &thread).raw("runId", &run.id);
         let record = match outcome {
             Outcome::Failed { message } => record("RUN_ERROR")
                 .body("message", message)
@@ -445,6 +448,18 @@ impl Stage {
         self.out.push(stamped(record, event.and_then(millis)));
     }
 
+    /// Says the result of a task that said nothing else.
+    fn conclude(&mut self, event: Option<&Event<'_>>) {
+        let Some(run) = self.run.as_ref().filter(|run| !run.spoken) else { return };
+        let body = event.and_then(|e| e.body("content")).unwrap_or("");
+        if !body.is_empty() {
+            let task = run.task.clone();
+            let id = format!("{}:result", plain(&run.id));
+            self.text_delta(&task, &id, body, event);
+            self.text_finished(&task, &id, event);
+        }
+    }
+
     fn step_started(&mut self, task: &str, event: Option<&Event<'_>>) {
         self.enter(task);
         let given = event.and_then(|e| e.get("stepId")).filter(|s| s.body().is_some());
@@ -467,9 +482,7 @@ impl Stage {
         }
         let given = event.and_then(|e| e.get("stepId"));
         let Some(run) = self.run.as_mut() else { return };
-        let mine = |(t, s): &(String, String)| {
-            t == task && given.is_none_or(|g| s == g.as_str())
-        };
+        let mine = |(t, s): &(String, String)| t == task && given.is_none_or(|g| s == g.as_str());
         let at = run.steps.iter().rposition(mine);
         let at = at.or_else(|| run.steps.iter().rposition(|(t, _)| t == task));
         let Some((_, name)) = at.map(|at| run.steps.remove(at)) else { return };
@@ -495,6 +508,7 @@ impl Stage {
             .text("role", role)
             .some("name", name.filter(|n| n.body().is_some()));
         if let Some(run) = self.run.as_mut() {
+            run.spoken |= role == "assistant";
             run.texts.push(Open { task: task.to_owned(), id: id.to_owned(), wire, message: false });
         }
         self.write(task, record, event);
@@ -562,7 +576,8 @@ impl Stage {
                 .raw("role", "\"reasoning\"");
             self.write(task, start, event);
         }
-        let record = record("REASONING_MESSAGE_CONTENT").raw("messageId", &wire).body("delta", body);
+        let record =
+            record("REASONING_MESSAGE_CONTENT").raw("messageId", &wire).body("delta", body);
         self.write(task, record, event);
     }
 
@@ -599,9 +614,9 @@ impl Stage {
         if run.calls.iter().any(|call| call.id == id) {
             return;
         }
-        let parent = event.get("messageId").filter(|m| {
-            m.str().is_some_and(|m| self.used.contains(m.as_ref()))
-        });
+        let parent = event
+            .get("messageId")
+            .filter(|m| m.str().is_some_and(|m| self.used.contains(m.as_ref())));
         run.calls.push(OpenCall { task: task.to_owned(), id: id.clone(), written: false });
         let record = record("TOOL_CALL_START")
             .raw("toolCallId", &id)
@@ -670,6 +685,13 @@ impl Stage {
             .raw("content", &content)
             .raw("role", "\"tool\"");
         self.write(task, record, Some(event));
+        let error =
+            event.get("error").filter(|_| event.get("result").is_some_and(|r| !r.is_null()));
+        if let Some(error) = error {
+            // A result has no place for an error beside it.
+            let value = Object::new().raw("toolCallId", &id).raw("error", error).end();
+            self.custom(task, "\"tool_error\"", &value, event);
+        }
     }
 
     fn event(&mut self, task: &str, event: &Event<'_>) {
@@ -705,8 +727,8 @@ impl Stage {
                     .raw("content", &parts::fields(event, &["toolCallId", "progress", "message"]));
                 self.note(task, record, event);
             }
-            Kind::TaskStatus if event.get("message").is_some() => {
-                let value = parts::fields(event, &["status", "message"]);
+            Kind::TaskStatus if event.get("message").or(event.get("code")).is_some() => {
+                let value = parts::fields(event, &["status", "message", "code"]);
                 self.custom(task, "\"task-status\"", &value, event);
             }
             Kind::FileWrite | Kind::DataWrite | Kind::DatasetWrite | Kind::Source | Kind::Error => {
@@ -725,8 +747,7 @@ impl Stage {
         let (id, interrupt) = parts::interrupt(event);
         let Some(run) = self.run.as_mut() else { return };
         let subagent = run.subagents.iter().any(|s| s == task);
-        let interrupt =
-            if subagent { interrupt.raw("subagentRunId", task) } else { interrupt };
+        let interrupt = if subagent { interrupt.raw("subagentRunId", task) } else { interrupt };
         run.interrupts.retain(|(_, known, _)| *known != id);
         run.interrupts.push((task.to_owned(), id, interrupt.end()));
     }
@@ -828,7 +849,7 @@ fn plain(id: &str) -> String {
 
 /// An error's code.
 fn code(event: &Event<'_>) -> Option<Raw<'static>> {
-    event.at("metadata", "/code").filter(|c| c.body().is_some())
+    event.get("code").filter(|c| c.body().is_some()).map(Raw::to_owned)
 }
 
 /// What a task came to.

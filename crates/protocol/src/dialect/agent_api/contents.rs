@@ -144,6 +144,7 @@ impl Reader {
                     .bind("data", Some(data))
                     .push(events);
             }
+            (Class::Heartbeat, "data", Some(data)) => self.sign_of_life(data, marks, events),
             (Class::Error, "text", _) => {
                 Draft::new(self.event(Kind::Error), events, marks)
                     .bind("message", node.some("text"))
@@ -345,6 +346,27 @@ impl Reader {
         if !value.is_empty() {
             value.push('}');
             draft = draft.with("value", Raw::owned(value));
+        }
+        draft.push(events);
+    }
+
+    /// What a heartbeat tells, where it was written to tell something.
+    fn sign_of_life<'a>(
+        &mut self,
+        data: Node<'_, 'a>,
+        marks: &mut Marks,
+        events: &mut Vec<Event<'a>>,
+    ) {
+        let Some(kind) = data.get("kind") else { return };
+        let (kind, fields): (_, &[&'static str]) = match kind.body() {
+            "task-status" => (Kind::TaskStatus, &["status", "message", "code"]),
+            "tool-progress" => (Kind::ToolProgress, &["toolCallId", "progress", "message"]),
+            _ => return,
+        };
+        marks.open(data);
+        let mut draft = Draft::new(self.event(kind), events, marks).implied([data.get("kind")]);
+        for name in fields {
+            draft = draft.bind(name, data.some(name));
         }
         draft.push(events);
     }

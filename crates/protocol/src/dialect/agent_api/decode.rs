@@ -248,7 +248,7 @@ impl Reader {
             }
             None => draft,
         };
-        draft = draft.meta("code", error.and_then(|e| e.some("code")));
+        draft = draft.bind("code", error.and_then(|e| e.some("code")));
         if matches!(status.as_ref(), "rejected" | "incomplete") && !draft.has_metadata() {
             draft = draft.with("metadata", Raw::owned(format!("{{\"reason\":\"{status}\"}}")));
         }

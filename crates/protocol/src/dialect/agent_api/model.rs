@@ -52,7 +52,6 @@ const ROLE: Type = OneOf(&["assistant", "user", "system", "tool"]);
 pub(super) const EVENT: &[Field] = &[
     f("sequence_number", Any, May),
     f("object", OneOf(&["response", "message", "content"]), Must),
-    f("status", OneOf(STATUS), May),
     f("error", Object, May),
 ];
 

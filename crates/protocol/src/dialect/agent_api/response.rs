@@ -42,6 +42,8 @@ struct Response {
     output: Vec<String>,
     open: Vec<Message>,
     usage: Usage,
+    /// Whether an agent said something in it.
+    spoken: bool,
 }
 
 /// Tokens, added up.
@@ -116,7 +118,8 @@ impl Stage {
     }
 
     pub(super) fn signal(&mut self, task: &str, event: Option<&Event<'_>>, signal: Signal) {
-        if let Some(millis) = event.and_then(|e| e.str("timestamp")).and_then(|t| time::to_millis(&t))
+        if let Some(millis) =
+            event.and_then(|e| e.str("timestamp")).and_then(|t| time::to_millis(&t))
         {
             self.now = millis.div_euclid(1000);
         }
@@ -212,6 +215,7 @@ impl Stage {
             output: Vec::new(),
             open: Vec::new(),
             usage: Usage::default(),
+            spoken: false,
         });
         self.response_record("created", None, None);
         self.response_record("in_progress", None, None);
@@ -231,6 +235,7 @@ impl Stage {
         for open in std::mem::take(&mut response.open) {
             self.abandon(open);
         }
+        self.conclude(event);
         let reason = event.and_then(|e| e.at("metadata", "/reason"));
         match outcome {
             Outcome::Completed => self.response_record("completed", None, Some(self.now)),
@@ -247,6 +252,21 @@ impl Stage {
             }
         }
         self.response = None;
+    }
+
+    /// Says the result of a task that said nothing else.
+    fn conclude(&mut self, event: Option<&Event<'_>>) {
+        let Some(event) = event.filter(|_| self.response.as_ref().is_some_and(|r| !r.spoken))
+        else {
+            return;
+        };
+        let content = event.get("content").filter(|c| c.body().is_some_and(|b| !b.is_empty()));
+        if let Some(content) = content {
+            let task = self.task();
+            let wanted = format!("msg_{}", self.used.len() + 1);
+            let contents = vec![Content::new("text", "text", content.to_string())];
+            self.whole(&task, &wanted, "message", "assistant", contents, event);
+        }
     }
 
     fn response_record(&mut self, status: &str, error: Option<String>, completed: Option<i64>) {
@@ -445,6 +465,9 @@ impl Stage {
 
     fn text_finished(&mut self, task: &str, id: &str, body: &str) {
         let Some(message) = self.response.as_mut().and_then(|r| r.remove(task, id)) else { return };
+        if let Some(response) = self.response.as_mut() {
+            response.spoken |= message.kind == "message" && message.role == "assistant";
+        }
         let contents = vec![Content::new("text", "text", format!("\"{body}\""))];
         self.close(message, End { contents, error: None });
     }
@@ -522,8 +545,10 @@ impl Stage {
             }
             return;
         }
-        let failed = event.get("success").and_then(Raw::bool) == Some(false);
-        let error = failed.then_some(("\"TOOL_ERROR\"", output.as_str()));
+        let told = event.get("error").filter(|e| e.body().is_some());
+        let failed = told.is_some() || event.get("success").and_then(Raw::bool) == Some(false);
+        let why = told.map_or(output.as_str(), |e| e.as_str());
+        let error = failed.then_some(("\"TOOL_ERROR\"", why));
         self.close(message, End { contents: vec![content], error });
     }
 
@@ -642,5 +667,5 @@ fn plain(id: &str) -> String {
 
 /// An error's code.
 fn code(event: &Event<'_>) -> Option<Raw<'static>> {
-    event.at("metadata", "/code").filter(|c| c.body().is_some())
+    event.get("code").filter(|c| c.body().is_some()).map(Raw::to_owned)
 }

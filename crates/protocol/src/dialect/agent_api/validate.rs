@@ -15,6 +15,7 @@ use crate::validate::{Validator, brief, fields, span};
 pub(super) struct Checks {
     number: Option<i64>,
     response: Option<State>,
+    id: String,
     messages: HashMap<String, Known>,
     streams: bool,
     last: String,
@@ -78,7 +79,9 @@ impl Checks {
     fn response(&mut self, pointer: &str, value: Node<'_, '_>, report: &mut Report) {
         fields(pointer, value, RESPONSE, report);
         let status = value.get("status").and_then(|s| s.str()).unwrap_or_default();
-        if matches!(status.as_ref(), "created" | "queued") {
+        let id = value.some("id").map_or("", Node::body);
+        if matches!(status.as_ref(), "created" | "queued") || self.id != id {
+            id.clone_into(&mut self.id);
             self.number = None;
             self.response = None;
             self.messages.clear();
@@ -125,7 +128,8 @@ impl Checks {
             }
             _ => {}
         }
-        if self.response == Some(State::Ended) && value.get("object").is_none_or(|o| !o.is("response"))
+        if self.response == Some(State::Ended)
+            && value.get("object").is_none_or(|o| !o.is("response"))
         {
             let message = "nothing may follow the end of a response";
             report.error("agent-api-after-end", pointer, span(value), message);
@@ -143,7 +147,8 @@ impl Checks {
             known.kind = kind.into_owned();
         }
         let status = value.get("status").and_then(|s| s.str()).unwrap_or_default();
-        let ends = !matches!(status.as_ref(), "created" | "queued" | "in_progress" | "unknown" | "");
+        let ends =
+            !matches!(status.as_ref(), "created" | "queued" | "in_progress" | "unknown" | "");
         if known.ended {
             let message = format!("message `{}` has ended before", brief(id.body()));
             report.error("agent-api-after-end", pointer, span(value), message);

@@ -36,12 +36,22 @@ pub(super) fn said(event: &Event<'_>) -> Option<Said> {
         Kind::InputReceived => ("mcp_approval_response", "user", vec![answer(event)]),
         Kind::System => system(event),
         Kind::Error => ("error", "assistant", Vec::new()),
+        Kind::TaskStatus | Kind::ToolProgress => {
+            // Signs of life, with what there is to say.
+            let told = ["message", "code", "progress"].iter().any(|f| event.get(f).is_some());
+            let data = Object::of(event).text("kind", event.kind().name()).end();
+            if !told {
+                return None;
+            }
+            ("heartbeat", "assistant", vec![Content::new("data", "data", data)])
+        }
         Kind::FileWrite | Kind::DatasetWrite | Kind::DataWrite | Kind::Source => {
             ("message", "assistant", vec![artifact(event)])
         }
         _ => return None,
     };
-    let id = ["systemId", "inputId", "artifactId", "sourceId"].into_iter().find_map(|f| event.str(f));
+    let id =
+        ["systemId", "inputId", "artifactId", "sourceId"].into_iter().find_map(|f| event.str(f));
     let id = id.map(|id| format!("{id}:{kind}"));
     Some(Said { kind, role, id, contents })
 }
@@ -75,10 +85,13 @@ fn message(event: &Event<'_>, with_text: bool) -> Vec<Content> {
     let mut all = Vec::new();
     if let Some(content) = event.get("content") {
         match (content.body(), content.doc()) {
-            (Some(_), _) if with_text => all.push(Content::new("text", "text", content.to_string())),
+            (Some(_), _) if with_text => {
+                all.push(Content::new("text", "text", content.to_string()))
+            }
             (None, Some(doc)) if doc.root().is_array() => {
                 let parts = doc.root().children();
-                let said = parts.filter(|p| with_text || !p.get("type").is_some_and(|t| t.is("text")));
+                let said =
+                    parts.filter(|p| with_text || !p.get("type").is_some_and(|t| t.is("text")));
                 all.extend(said.filter_map(part));
             }
             (None, Some(doc)) if with_text && doc.root().is_object() => {
@@ -110,9 +123,8 @@ fn part(node: Node<'_, '_>) -> Option<Content> {
 }
 
 fn media(node: Node<'_, '_>, class: &str) -> Option<Content> {
-    let find = |names: [&str; 2]| {
-        names.into_iter().find_map(|n| node.some(n)).filter(|v| v.is_string())
-    };
+    let find =
+        |names: [&str; 2]| names.into_iter().find_map(|n| node.some(n)).filter(|v| v.is_string());
     let mime = node.some("media_type").and_then(|m| m.str());
     let url = find(["image_url", "url"]);
     let data = find(["image_base64", "data"]);
