@@ -13,6 +13,7 @@ pub mod ai_sdk_messages;
 pub mod ai_sdk_stream;
 pub mod aitp;
 mod document;
+mod draft;
 pub mod envelope;
 pub mod journal;
 pub mod looopy;
@@ -21,6 +22,7 @@ pub mod pydantic_ai;
 pub mod thread_protocol;
 
 mod convert;
+mod object;
 mod opening;
 mod options;
 

@@ -86,6 +86,13 @@ impl<R: ReadJson> Decoder for JsonRecords<R> {
             sink(Batch { events: Vec::new(), frame: Some(self.shapes.literal(R::ID, record)) });
             return;
         }
+        if let Some(lines) = sse::unseparated(record.body) {
+            for (i, body) in lines.enumerate() {
+                let glue = if i == 0 { record.glue } else { "" };
+                self.record(Record { glue, body, ..record }, sink);
+            }
+            return;
+        }
         let data = if record.body.starts_with(['{', '[', '"']) {
             self.reader.sse_lines("");
             sse::Data::Line { offset: 0, text: record.body }
