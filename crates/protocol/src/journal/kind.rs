@@ -243,10 +243,10 @@ specs! {
         f("cost", Number, May)]
     Message "message" "A whole message with its author and parts." [
         f("messageId", Text, May), f("role", OneOf(&["user", "agent", "system", "tool"]), Must),
-        f("author", Text, May), f("content", Any, Must), f("attachments", Array, May),
-        f("intent", Text, May), f("task", Text, May), f("inputs", Object, May),
-        f("outputs", Object, May), f("confidence", Object, May), f("trace", Any, May),
-        f("finishReason", FINISH, May), f("usage", Object, May)]
+        f("author", Text, May), f("content", Any, Must), f("contentType", Text, May),
+        f("attachments", Array, May), f("intent", Text, May), f("task", Text, May),
+        f("inputs", Object, May), f("outputs", Object, May), f("confidence", Object, May),
+        f("trace", Any, May), f("finishReason", FINISH, May), f("usage", Object, May)]
     InternalToolMessage "internal:tool-message" "A tool's message to the model." [
         f("message", Any, May)]
     InternalToolStart "internal:tool-start" "A tool begins, for operators only." [
