@@ -10,4 +10,5 @@ pub mod perspective;
 pub mod record;
 pub mod residue;
 pub mod sse;
+pub mod time;
 pub mod validate;
