@@ -47,8 +47,10 @@ impl<R: ReadDocument> Documents<R> {
         let items = self.reader.items(root).filter(|items| items.is_array());
         let first = items.and_then(|items| items.children().next());
         let last = items.and_then(|items| items.children().last());
-        let cut = first.map_or(text.len(), Node::start);
-        let after = last.map_or(text.len(), Node::end);
+        // An empty array is cut after its bracket, so that items can be added there too.
+        let inside = items.map_or(text.len(), |items| items.start() + 1);
+        let cut = first.map_or(inside, Node::start);
+        let after = last.map_or(inside, Node::end);
 
         let record = |role, range: std::ops::Range<usize>| Record {
             glue: "",
