@@ -29,11 +29,8 @@ pub fn to_unix(text: &str) -> Option<i64> {
     if !matches!(bytes.get(10), Some(b'T' | b't' | b' ')) {
         return None;
     }
-    let (second, mut at) = if bytes.get(16) == Some(&b':') {
-        (digits(text, 17, 2)?, 19)
-    } else {
-        (0, 16)
-    };
+    let (second, mut at) =
+        if bytes.get(16) == Some(&b':') { (digits(text, 17, 2)?, 19) } else { (0, 16) };
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) || hour > 23 || minute > 59 {
         return None;
     }
@@ -52,8 +49,7 @@ pub fn to_unix(text: &str) -> Option<i64> {
         Some(sign @ (b'+' | b'-')) => {
             let hours = digits(text, at + 1, 2)?;
             let colon = usize::from(bytes.get(at + 3) == Some(&b':'));
-            let minutes =
-                if at + 3 == bytes.len() { 0 } else { digits(text, at + 3 + colon, 2)? };
+            let minutes = if at + 3 == bytes.len() { 0 } else { digits(text, at + 3 + colon, 2)? };
             let offset = hours * 3600 + minutes * 60;
             if *sign == b'-' { -offset } else { offset }
         }

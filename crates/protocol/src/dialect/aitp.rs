@@ -4,6 +4,7 @@ mod ask;
 mod capability;
 mod decode;
 mod encode;
+mod question;
 mod validate;
 
 use super::{Carrier, Dialect, Documents, Id};
@@ -37,7 +38,8 @@ fn detect(head: &str) -> u8 {
         return 0;
     }
     let actors = has("\"actors\"") && has("\"messages\"") && has("\"metadata\"");
-    let messages = has("\"thread_id\"") && has("\"actor\"") && has("\"role\"") && has("\"content\"");
+    let messages =
+        has("\"thread_id\"") && has("\"actor\"") && has("\"role\"") && has("\"content\"");
     match (actors, messages) {
         (true, true) => 95,
         (true, false) if has("\"parent_id\"") => 90,

@@ -17,7 +17,8 @@ fn events(source: &str) -> Vec<String> {
 
 #[test]
 fn dump() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/openai-threads");
+    let root =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/openai-threads");
     let mut files: Vec<_> = std::fs::read_dir(root).unwrap().flatten().map(|f| f.path()).collect();
     files.sort();
     for f in files {

@@ -113,7 +113,8 @@ fn form_schema<'a>(form: Node<'_, '_>) -> Raw<'a> {
     for field in form.get("fields").into_iter().flat_map(Node::children) {
         let Some(id) = field.get("id").filter(|id| id.is_string()) else { continue };
         let kind = field.get("type").map_or("text", |t| t.body());
-        let mut members = vec![("type", if kind == "number" { "\"number\"" } else { "\"string\"" })];
+        let mut members =
+            vec![("type", if kind == "number" { "\"number\"" } else { "\"string\"" })];
         if kind == "email" {
             members.push(("format", "\"email\""));
         }

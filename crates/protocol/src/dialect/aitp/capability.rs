@@ -19,6 +19,8 @@ use crate::json::{Doc, Node};
 use crate::validate::{brief, span};
 use shape::{Extra, Shape};
 
+pub(super) use decisions::TYPES as DECISION_TYPES;
+
 /// Where the capability schemas live.
 const HOST: &str = "aitp.dev/";
 
@@ -143,10 +145,7 @@ impl Capability {
 
     /// Whether only the person may answer, never an agent for them: money and signatures.
     pub(super) fn needs_user(self) -> bool {
-        matches!(
-            self,
-            Self::Payments | Self::NearWallet | Self::EvmWallet | Self::LegacyPayments
-        )
+        matches!(self, Self::Payments | Self::NearWallet | Self::EvmWallet | Self::LegacyPayments)
     }
 
     /// Whether its messages may have other keys beside the one they are named for.
@@ -235,8 +234,7 @@ pub(super) fn check(root: Node<'_, '_>, report: &mut Report) {
 
 fn body(capability: Capability, root: Node<'_, '_>, report: &mut Report) {
     let messages = capability.messages();
-    let present: Vec<&Message> =
-        messages.iter().filter(|m| root.get(m.key).is_some()).collect();
+    let present: Vec<&Message> = messages.iter().filter(|m| root.get(m.key).is_some()).collect();
     let keys = || messages.iter().map(|m| m.key).collect::<Vec<_>>().join(", ");
     if present.is_empty() {
         let message = format!("no message beside `$schema`: expected one of {}", keys());

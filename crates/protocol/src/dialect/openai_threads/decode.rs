@@ -222,7 +222,8 @@ impl Reader {
         let code = node.some("code").filter(|c| c.is_string());
         out.bind(Some(message), "message");
         out.bind(code, "code");
-        let task = self.current.clone().filter(|t| self.runs.get(t.as_str()).is_some_and(|r| !r.done));
+        let task =
+            self.current.clone().filter(|t| self.runs.get(t.as_str()).is_some_and(|r| !r.done));
         out.push(
             Event::new(Kind::Error)
                 .with_some("taskId", task.clone())

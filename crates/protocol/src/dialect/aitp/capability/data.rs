@@ -32,21 +32,16 @@ const FIELD: Shape = open(&[
     may("label", Ty::Text),
     may("description", Ty::Text),
     may("default_value", Ty::Text),
-    may(
-        "type",
-        Ty::OneOf(&["text", "number", "email", "textarea", "select", "combobox", "tel"]),
-    ),
+    may("type", Ty::OneOf(&["text", "number", "email", "textarea", "select", "combobox", "tel"])),
     may("options", Ty::List(&Ty::Text, 0)),
     may("required", Ty::Bool),
     may("autocomplete", Ty::Text),
 ])
 .with(field);
 
-const DATA: Shape = open(&[
-    may("request_data_id", Ty::Text),
-    must("fields", Ty::List(&Ty::Object(&VALUE), 1)),
-])
-.with(data);
+const DATA: Shape =
+    open(&[may("request_data_id", Ty::Text), must("fields", Ty::List(&Ty::Object(&VALUE), 1))])
+        .with(data);
 
 const VALUE: Shape = open(&[must("id", Ty::Text), may("label", Ty::Text), may("value", Ty::Text)]);
 

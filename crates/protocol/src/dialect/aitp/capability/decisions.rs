@@ -17,7 +17,8 @@ pub(super) const MESSAGES: &[Message] = &[
 ];
 
 /// The kinds of decision; the first is the usual one.
-pub(super) const TYPES: &[&str] = &["radio", "checkbox", "confirmation", "products"];
+pub(in crate::dialect::aitp) const TYPES: &[&str] =
+    &["radio", "checkbox", "confirmation", "products"];
 
 const REQUEST: Shape = open(&[
     must("id", Ty::Text),

@@ -25,12 +25,9 @@ const BYTES: Ty = Ty::Form(|s| is_hex(s, None), "0x and hexadecimal digits");
 const QUANTITY: Ty =
     Ty::Form(|s| s.len() > 2 && is_hex(s, None), "0x and at least one hexadecimal digit");
 
-const REQUEST_ADDRESS: Shape = closed(&[
-    must("request_id", Ty::Text),
-    may("description", Ty::Text),
-    may("chain_id", INTEGER),
-])
-.with(chain_id);
+const REQUEST_ADDRESS: Shape =
+    closed(&[must("request_id", Ty::Text), may("description", Ty::Text), may("chain_id", INTEGER)])
+        .with(chain_id);
 
 const ADDRESS_RESPONSE: Shape =
     closed(&[must("request_id", Ty::Text), must("addresses", Ty::List(&ADDRESS, 0))]);
@@ -80,11 +77,8 @@ const TYPED: Shape = closed(&[
 
 const MEMBER: Shape = closed(&[must("name", Ty::Text), must("type", Ty::Text)]);
 
-const SIGNING_RESPONSE: Shape = closed(&[
-    must("request_id", Ty::Text),
-    must("address", ADDRESS),
-    must("signature", QUANTITY),
-]);
+const SIGNING_RESPONSE: Shape =
+    closed(&[must("request_id", Ty::Text), must("address", ADDRESS), must("signature", QUANTITY)]);
 
 const CHAIN: Shape = closed(&[
     must("notification_id", Ty::Text),

@@ -28,7 +28,8 @@ pub(super) const fn answer(
     Message { key, shape, used: Use::Answer(Answer { id: "/request_id", to }) }
 }
 
-const REQUEST_ACCOUNT: Shape = closed(&[must("request_id", Ty::Text), may("description", Ty::Text)]);
+const REQUEST_ACCOUNT: Shape =
+    closed(&[must("request_id", Ty::Text), may("description", Ty::Text)]);
 
 const ACCOUNT_RESPONSE: Shape =
     closed(&[must("request_id", Ty::Text), must("accounts", Ty::List(&Ty::Text, 0))]);

@@ -152,7 +152,7 @@ fn quote(pointer: &str, node: Node<'_, '_>, report: &mut Report) {
         {
             let pointer = format!("{pointer}/{i}/payment_methods");
             let message = "an option without methods cannot be paid";
-            report.error("aitp-no-options", &pointer, span(methods), message);
+            report.warning("aitp-no-options", &pointer, span(methods), message);
         }
     }
 }

@@ -109,12 +109,7 @@ impl Reader {
     }
 
     /// A run's instructions are its system prompt; every later copy of the run repeats them.
-    fn instructions<'a>(
-        &mut self,
-        node: Node<'_, 'a>,
-        task: &Raw<'static>,
-        out: &mut Out<'_, 'a>,
-    ) {
+    fn instructions<'a>(&mut self, node: Node<'_, 'a>, task: &Raw<'static>, out: &mut Out<'_, 'a>) {
         let Some(text) = node.some("instructions").filter(|i| i.is_string()) else { return };
         let Some(run) = self.runs.get_mut(task.as_str()) else { return };
         if run.instructed || text.body().is_empty() {
