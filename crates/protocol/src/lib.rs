@@ -6,6 +6,7 @@ pub mod dialect;
 pub mod ident;
 pub mod journal;
 pub mod json;
+pub mod loss;
 pub mod perspective;
 pub mod record;
 pub mod residue;

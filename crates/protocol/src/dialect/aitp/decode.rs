@@ -170,7 +170,7 @@ fn implied(node: Option<Node<'_, '_>>, marks: &mut Marks) {
 
 /// Unix seconds as RFC 3339 text.
 fn stamp<'a>(seconds: Node<'_, 'a>) -> Option<Raw<'a>> {
-    time::from_unix(seconds.i64()?).map(|text| Raw::string(&text))
+    time::from_seconds(seconds.i64()?).map(|text| Raw::string(&text))
 }
 
 /// Who spoke as the thread's creator, and who as anyone else.

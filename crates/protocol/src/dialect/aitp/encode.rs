@@ -36,9 +36,9 @@ pub(super) struct Writer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Document {
     Nothing,
-    /// Its head alone: nothing can be added to a message by itself.
-    Head,
-    Whole,
+    /// A message by itself: nothing can be added to it.
+    Alone,
+    Thread,
 }
 
 struct Actor {
@@ -128,7 +128,7 @@ impl Writer {
                 let actor = if by_user { event.get("userId") } else { event.get("agentId") };
                 drafts.push(Draft {
                     id: None,
-                    at: event.str("timestamp").and_then(|t| time::to_unix(&t)),
+                    at: event.str("timestamp").and_then(|t| seconds(&t)),
                     content: vec![said],
                     attachments: Vec::new(),
                     by_user,
@@ -193,10 +193,10 @@ impl Encoder for Writer {
             self.apply(event);
         }
         self.replayed.extend(before..self.transcript.actions().len());
-        match batch.frame.as_ref().map(|frame| frame.role) {
-            Some(Role::Head) => self.document = Document::Head,
-            Some(Role::Tail) => self.document = Document::Whole,
-            Some(Role::Item) | None => {}
+        if batch.frame.as_ref().is_some_and(|frame| frame.role == Role::Head) {
+            let said = |e: &Event<'_>| matches!(e.kind(), Kind::Message | Kind::System);
+            let alone = batch.events.iter().any(said);
+            self.document = if alone { Document::Alone } else { Document::Thread };
         }
     }
 
@@ -223,8 +223,8 @@ impl Encoder for Writer {
         });
         match self.document {
             Document::Nothing => out.head(self.head(&thread)),
-            Document::Head => return,
-            Document::Whole => {}
+            Document::Alone => return,
+            Document::Thread => {}
         }
         // By AITP's rule the one who began the thread is its user, whoever that is.
         let creator = drafts
@@ -388,7 +388,12 @@ fn asks(data: &Raw<'_>) -> bool {
 }
 
 fn at(action: &Action) -> Option<i64> {
-    time::to_unix(&action.timestamp.as_ref()?.str()?)
+    seconds(&action.timestamp.as_ref()?.str()?)
+}
+
+/// Unix seconds of a time.
+fn seconds(text: &str) -> Option<i64> {
+    time::to_millis(text).map(|at| at.div_euclid(1000))
 }
 
 /// Which event fields can be found again in the thread.

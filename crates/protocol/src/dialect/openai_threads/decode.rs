@@ -254,7 +254,7 @@ impl ReadJson for Reader {
 
 /// Unix seconds as RFC 3339 text.
 fn stamp<'a>(seconds: Node<'_, '_>) -> Option<Raw<'a>> {
-    time::from_unix(seconds.i64()?).map(|text| Raw::string(&text))
+    time::from_seconds(seconds.i64()?).map(|text| Raw::string(&text))
 }
 
 /// The JSON object or array inside a string, if that is what the string holds.

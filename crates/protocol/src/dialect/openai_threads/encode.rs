@@ -108,7 +108,7 @@ impl State {
     /// Takes note of what any event may say.
     fn note(&mut self, event: &Event<'_>) {
         let at = event.str("timestamp").or_else(|| event.str("createdAt"));
-        if let Some(at) = at.and_then(|t| time::to_unix(&t)) {
+        if let Some(at) = at.and_then(|t| seconds(&t)) {
             self.clock = at;
         }
         if let Some(model) = event.get("model").filter(|m| m.body().is_some()) {
@@ -447,6 +447,11 @@ impl State {
 
 mod speech;
 mod tools;
+
+/// Unix seconds of a time.
+fn seconds(text: &str) -> Option<i64> {
+    time::to_millis(text).map(|at| at.div_euclid(1000))
+}
 
 /// An id made from text.
 fn mint(prefix: &str, seed: &str) -> String {

@@ -139,7 +139,7 @@ fn value_is(pointer: &str, node: Node<'_, '_>, ty: &Ty, report: &mut Report) {
             }
         }
         Ty::DateTime if node.is_string() => {
-            if node.str().and_then(|s| crate::time::to_unix(&s)).is_none() {
+            if node.str().and_then(|s| crate::time::to_millis(&s)).is_none() {
                 let message = "expected an RFC 3339 date and time";
                 report.warning("aitp-date-time", pointer, span(node), message);
             }

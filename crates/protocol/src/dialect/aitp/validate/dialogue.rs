@@ -174,7 +174,7 @@ fn filled(question: Node<'_, '_>, body: Node<'_, '_>, pointer: &str, report: &mu
 fn paid(question: Node<'_, '_>, body: Node<'_, '_>, pointer: &str, report: &mut Report) {
     let quote = question.get("original_quote").unwrap_or(question);
     let when = |node: Node<'_, '_>, name: &str| {
-        node.get(name).and_then(|t| t.str()).and_then(|t| time::to_unix(&t))
+        node.get(name).and_then(|t| t.str()).and_then(|t| time::to_millis(&t))
     };
     if let (Some(limit), Some(at)) = (when(quote, "expiration"), when(body, "timestamp"))
         && at > limit
