@@ -13,6 +13,7 @@ fn without_arguments_it_prints_help() {
 fn every_command_explains_itself_with_examples() {
     insta::assert_snapshot!("help-convert", selvedge(&["convert", "--help"]).stdout);
     insta::assert_snapshot!("help-validate", selvedge(&["validate", "--help"]).stdout);
+    insta::assert_snapshot!("help-inspect", selvedge(&["inspect", "--help"]).stdout);
     insta::assert_snapshot!("help-canon", selvedge(&["canon", "--help"]).stdout);
 }
 

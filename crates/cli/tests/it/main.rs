@@ -5,6 +5,7 @@ mod canon;
 mod convert;
 mod help;
 mod hostile;
+mod inspect;
 mod validate;
 
 use std::fs;
