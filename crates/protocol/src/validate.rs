@@ -15,6 +15,9 @@ use crate::sse;
 
 /// A dialect's checks, over one source.
 pub trait Validator {
+    /// Hears the server-sent event that the next value comes in; empty for a bare value.
+    fn head(&mut self, _event: &str) {}
+
     /// Checks a record's value. `pointer` is the record's own.
     fn value(&mut self, pointer: &str, value: Node<'_, '_>, report: &mut Report);
 
@@ -73,8 +76,10 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
             || dialect.framing != Framing::Sse
             || array
         {
+            validator.head("");
             Doc::parse(record.body).map(|doc| (0, doc))
         } else {
+            validator.head(record.body);
             match sse::data(record.body) {
                 sse::Data::Line { offset, text }
                     if text.starts_with(['{', '[', '"']) && text != "[DONE]" =>
