@@ -3,6 +3,7 @@
 
 mod canon;
 mod convert;
+mod docs;
 mod help;
 mod hostile;
 mod inspect;
