@@ -13,7 +13,7 @@ pub trait ReadJson {
     const ID: Id;
 
     /// Hears the server-sent event that the next value comes in; empty for a bare value.
-    fn framed(&mut self, _event: &str) {}
+    fn sse_lines(&mut self, _event: &str) {}
 
     /// Appends what the value means, and marks which of its values the events hold.
     fn read<'a>(&mut self, root: Node<'_, 'a>, marks: &mut Marks, events: &mut Vec<Event<'a>>);
@@ -87,10 +87,10 @@ impl<R: ReadJson> Decoder for JsonRecords<R> {
             return;
         }
         let data = if record.body.starts_with(['{', '[', '"']) {
-            self.reader.framed("");
+            self.reader.sse_lines("");
             sse::Data::Line { offset: 0, text: record.body }
         } else {
-            self.reader.framed(record.body);
+            self.reader.sse_lines(record.body);
             sse::data(record.body)
         };
         sink(self.json(record, data));

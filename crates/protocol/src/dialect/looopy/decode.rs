@@ -125,7 +125,7 @@ impl Reader {
 impl ReadJson for Reader {
     const ID: Id = Id::Looopy;
 
-    fn framed(&mut self, event: &str) {
+    fn sse_lines(&mut self, event: &str) {
         self.line_kind = None;
         self.line_context = None;
         for field in sse::fields(event) {
