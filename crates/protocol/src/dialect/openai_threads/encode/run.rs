@@ -179,6 +179,8 @@ pub(super) struct Moment<'a> {
     /// Code, and message as a string body.
     pub(super) error: Option<(&'a str, &'a str)>,
     pub(super) incomplete: Option<&'a str>,
+    /// What the run says about its state, as JSON.
+    pub(super) said: Option<&'a str>,
 }
 
 impl Run {
@@ -198,10 +200,13 @@ impl Run {
         });
         let completed = if moment.status == "incomplete" { "incomplete" } else { "completed" };
         let started = (moment.status != "queued").then_some(self.created);
-        let metadata = match &self.parent {
-            Some(parent) => Object::new().with("parent_run_id", parent.as_str()).end(),
-            None => "{}".to_owned(),
-        };
+        let mut metadata = Object::new();
+        if let Some(parent) = &self.parent {
+            metadata = metadata.with("parent_run_id", parent.as_str());
+        }
+        if let Some(said) = moment.said {
+            metadata = metadata.with("status_message", said);
+        }
         let why = moment.incomplete.map(|r| Object::new().with("reason", quote(r)).end());
         let ended = matches!(moment.status, "completed" | "incomplete" | "failed" | "cancelled");
         let usage = self.usage.filter(|_| ended || moment.status == "expired");
@@ -218,7 +223,7 @@ impl Run {
             .with("last_error", or_null(error))
             .with("max_completion_tokens", "null")
             .with("max_prompt_tokens", "null")
-            .with("metadata", metadata)
+            .with("metadata", metadata.end())
             .with("model", moment.model)
             .with("object", "\"thread.run\"")
             .with("parallel_tool_calls", "true")
