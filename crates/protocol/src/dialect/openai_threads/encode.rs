@@ -19,6 +19,9 @@ use crate::time;
 use run::{Call, Content, Moment, Part, Run, Spoken, Status, Tools};
 use wire::{Message, Object, Usage, event};
 
+/// The assistant of a run that names none.
+const NOBODY: &str = "\"assistant\"";
+
 /// Writes a stream.
 pub(super) struct Writer {
     flow: Flow,
@@ -122,6 +125,12 @@ impl State {
     }
 
     fn signal(&mut self, task: &str, event: Option<&Event<'_>>, signal: Signal, out: &mut Records) {
+        if let Some(run) = self.runs.get_mut(task)
+            && run.agent == NOBODY
+            && let Some(agent) = event.and_then(|e| e.get("agentId")).filter(|a| a.body().is_some())
+        {
+            run.agent = agent.to_string();
+        }
         match signal {
             Signal::RunStarted { agent, parent } => self.start(task, agent, parent, event, out),
             Signal::RunWaiting { .. } => self.wait(task, out),
@@ -314,7 +323,7 @@ impl State {
         let id = if task.starts_with('"') { task.to_owned() } else { quote(task) };
         let run = Run {
             id,
-            agent: agent.map_or_else(|| "\"assistant\"".to_owned(), |a| a.to_string()),
+            agent: agent.map_or_else(|| NOBODY.to_owned(), |a| a.to_string()),
             parent: parent.filter(|p| p.body().is_some()),
             created: self.clock,
             status: Status::InProgress,

@@ -47,6 +47,8 @@ pub(super) struct Part {
     pub(super) id: String,
     pub(super) content: Content,
     pub(super) open: bool,
+    /// Whether a delta of it was written.
+    pub(super) heard: bool,
 }
 
 /// What a part is.
