@@ -78,8 +78,8 @@ pub(super) struct Call {
     pub(super) arguments: String,
     pub(super) complete: bool,
     pub(super) output: Option<String>,
-    /// Whether it stands for a question.
-    pub(super) asks: bool,
+    /// The question it stands for.
+    pub(super) asks: Option<String>,
 }
 
 impl Spoken {
@@ -191,7 +191,7 @@ impl Run {
         let open = || {
             self.tools.iter().flat_map(|t| &t.calls).filter(|c| c.output.is_none() && c.complete)
         };
-        let asked: Vec<_> = open().filter(|c| c.asks).map(Call::required).collect();
+        let asked: Vec<_> = open().filter(|c| c.asks.is_some()).map(Call::required).collect();
         if asked.is_empty() { open().map(Call::required).collect() } else { asked }
     }
 
