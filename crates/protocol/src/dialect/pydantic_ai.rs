@@ -1,10 +1,11 @@
 //! `pydantic-ai`: ModelMessages as `ModelMessagesTypeAdapter` dumps them, 2.x and 1.x.
 
 mod decode;
+mod encode;
 mod validate;
 
-use super::{Carrier, Dialect, EncodeOptions, Encoder, Id, JsonRecords, Records};
-use crate::journal::{Batch, Kind};
+use super::{Carrier, Dialect, Id, JsonRecords};
+use crate::journal::Kind;
 use crate::record::Framing;
 
 /// Registry entry.
@@ -14,17 +15,12 @@ pub const DIALECT: Dialect = Dialect {
     versions: &["2", "1"],
     framing: Framing::Array,
     decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
-    encoder: |_: &EncodeOptions| Box::new(Nothing),
+    encoder: |options| Box::new(encode::Writer::new(options)),
     validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,
     detect,
     carries: |_: Kind, _: &str| false,
 };
-
-struct Nothing;
-impl Encoder for Nothing {
-    fn batch(&mut self, _batch: &Batch<'_>, _out: &mut Records) {}
-}
 
 fn detect(head: &str) -> u8 {
     let head = head.trim_start();

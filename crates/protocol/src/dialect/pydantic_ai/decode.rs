@@ -11,6 +11,7 @@ pub(super) struct Reader {
     agent: Raw<'static>,
     joined: bool,
     task: Option<Raw<'static>>,
+    thoughts: usize,
 }
 
 impl Reader {
@@ -20,6 +21,7 @@ impl Reader {
             agent: Raw::string(options.agent.as_deref().unwrap_or("agent")),
             joined: false,
             task: None,
+            thoughts: 0,
         }
     }
 
@@ -159,7 +161,7 @@ impl Reader {
     }
 
     fn response_part<'a>(
-        &self,
+        &mut self,
         part: Node<'_, 'a>,
         at: Option<Node<'_, 'a>>,
         marks: &mut Marks,
@@ -181,8 +183,9 @@ impl Reader {
                 bind_some(signature, ev, "signature", marks);
                 bind_some(provider, ev, "providerName", marks);
                 bind_some(id, ev, "thoughtId", marks);
+                let id = id.map_or_else(|| self.mint_thought(), Raw::from);
                 self.agent_event(Kind::ThoughtStream)
-                    .with_some("thoughtId", id)
+                    .with("thoughtId", id)
                     .with("thoughtType", Raw::Ref("\"thinking\""))
                     .with("verbosity", Raw::Ref("\"normal\""))
                     .with("content", content)
@@ -217,6 +220,12 @@ impl Reader {
         };
         marks.implied(kind);
         events.push(event.with_some("timestamp", at));
+    }
+
+    /// An id for a thought that has none.
+    fn mint_thought<'a>(&mut self) -> Raw<'a> {
+        self.thoughts += 1;
+        Raw::owned(format!("{MINTED_THOUGHT}{}\"", self.thoughts))
     }
 
     fn tool_call<'a>(
@@ -398,4 +407,12 @@ fn media_class(item: Node<'_, '_>) -> &'static str {
         Some("video") => "video",
         _ => "file",
     }
+}
+
+/// What ids of thoughts begin with where the wire has none.
+const MINTED_THOUGHT: &str = "\"pydantic-ai:thought:";
+
+/// Whether a thought's id was made up by the decoder.
+pub(super) fn is_minted_thought(id: &Raw<'_>) -> bool {
+    id.starts_with(MINTED_THOUGHT)
 }
