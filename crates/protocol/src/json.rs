@@ -8,13 +8,15 @@
 //! Invariant: a [`Doc`] is built only from text that is complete, valid JSON no deeper than
 //! [`MAX_DEPTH`]; hostile input gives a [`SyntaxError`], never a panic or unbounded memory.
 
+mod compare;
 mod number;
 mod print;
 mod raw;
 mod tape;
 pub mod text;
 
+pub use compare::same_value;
 pub use number::{canonical_number, is_canonical_number};
-pub use print::{Style, is_stable, print, push_escaped, quote};
+pub use print::{Style, compact, is_stable, print, push_escaped, quote};
 pub use raw::Raw;
 pub use tape::{Children, Doc, MAX_DEPTH, Members, Node, NodeKind, SyntaxError, SyntaxKind};

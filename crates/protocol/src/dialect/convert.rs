@@ -1,6 +1,6 @@
 //! Driving decoders and encoders: bytes in, batches through, bytes out.
 
-use super::{Carrier, DecodeOptions, Decoder, Dialect, EncodeOptions, Encoder, Records};
+use super::{DecodeOptions, Decoder, Dialect, EncodeOptions, Encoder, Records};
 use crate::journal::Batch;
 use crate::json::{SyntaxError, SyntaxKind};
 use crate::record::{Feeder, Writer, split};
@@ -111,11 +111,10 @@ impl Encoding {
 
     /// Writes a batch.
     pub fn batch(&mut self, batch: &Batch<'_>, out: &mut Vec<u8>) {
-        let own = batch.frame.as_ref().filter(|frame| {
-            self.replay == Replay::Frames
-                && self.dialect.carrier == Carrier::Nothing
-                && frame.dialect == self.dialect.id
-        });
+        let own = batch
+            .frame
+            .as_ref()
+            .filter(|frame| self.replay == Replay::Frames && frame.dialect == self.dialect.id);
         if let Some(frame) = own {
             self.scratch.clear();
             if residue::render(frame, &batch.events, &mut self.scratch).is_ok() {

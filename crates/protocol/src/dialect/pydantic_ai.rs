@@ -16,7 +16,7 @@ pub const DIALECT: Dialect = Dialect {
     framing: Framing::Array,
     decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
     encoder: |options| Box::new(encode::Writer::new(options)),
-    validator: || Box::new(validate::Checks::default()),
+    validator: || Box::new(validate::Checks),
     carrier: Carrier::Nothing,
     detect,
     carries: |_: Kind, _: &str| false,

@@ -82,6 +82,13 @@ pub fn print(node: Node<'_, '_>, style: Style, out: &mut String) {
     }
 }
 
+/// A value in the compact style.
+pub fn compact(node: Node<'_, '_>) -> String {
+    let mut out = String::with_capacity(node.raw().len());
+    print(node, Style::Compact, &mut out);
+    out
+}
+
 /// Whether the text of a value is what any JSON writer would print for it again in compact form:
 /// minimal escapes, canonical numbers, no white space, no repeated or integer-like keys.
 pub fn is_stable(node: Node<'_, '_>) -> bool {

@@ -293,7 +293,7 @@ impl Hash for What<'_> {
                 state.write_u16(*event);
                 state.write(field.as_bytes());
                 state.write(path.as_bytes());
-                state.write_u8(*codec as u8);
+                codec.hash(state);
             }
             What::List { between, .. } => state.write(between.as_bytes()),
         }

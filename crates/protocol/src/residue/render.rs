@@ -74,11 +74,11 @@ pub(super) fn field_text(raw: &Raw<'_>, path: &str, codec: Codec, out: &mut Stri
 
 fn push(text: &str, codec: Codec, out: &mut String) {
     match codec {
-        Codec::Same => out.push_str(text),
         Codec::Quoted => {
             out.push('"');
             push_escaped(text, out);
             out.push('"');
         }
+        _ => out.push_str(text),
     }
 }

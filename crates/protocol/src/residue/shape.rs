@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::dialect::Id;
-use crate::json::Raw;
+use crate::json::{Raw, Style};
 
 /// A record's text, less what its events hold.
 #[derive(Debug, Clone)]
@@ -121,11 +121,65 @@ pub enum Leaf {
     Implied,
 }
 
-/// How a field's value becomes text.
+/// How a value becomes text.
+///
+/// Events keep spellings as received, so a journal needs only the first two. The others are for
+/// carriers whose values other tools may have printed anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Codec {
-    /// As it is.
+    /// As it is; from a carrier, in the minimal compact spelling.
     Same,
     /// As a string that holds the value's JSON text.
     Quoted,
+    /// A string with everything outside ASCII escaped.
+    Ascii,
+    /// The value printed in a style.
+    Print(Style),
+    /// As a string that holds the value's text in a style.
+    Quote(Style),
+    /// The next so many UTF-16 units of a string.
+    Cut,
+    /// The same, everything outside ASCII escaped.
+    CutAscii,
+    /// The next so many UTF-16 units of the value's text in a style.
+    CutPrint(Style),
+}
+
+impl Codec {
+    /// Its name in a stored residue.
+    pub fn name(self) -> String {
+        match self {
+            Self::Same => "same".into(),
+            Self::Quoted => "quoted".into(),
+            Self::Ascii => "ascii".into(),
+            Self::Print(style) => format!("print:{}", style.name()),
+            Self::Quote(style) => format!("quote:{}", style.name()),
+            Self::Cut => "cut".into(),
+            Self::CutAscii => "cut-ascii".into(),
+            Self::CutPrint(style) => format!("cut:{}", style.name()),
+        }
+    }
+
+    /// The codec of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        match name.split_once(':') {
+            Some(("print", style)) => Style::named(style).map(Self::Print),
+            Some(("quote", style)) => Style::named(style).map(Self::Quote),
+            Some(("cut", style)) => Style::named(style).map(Self::CutPrint),
+            Some(_) => None,
+            None => match name {
+                "same" => Some(Self::Same),
+                "quoted" => Some(Self::Quoted),
+                "ascii" => Some(Self::Ascii),
+                "cut" => Some(Self::Cut),
+                "cut-ascii" => Some(Self::CutAscii),
+                _ => None,
+            },
+        }
+    }
+
+    /// Whether it takes the next piece of a longer text.
+    pub fn is_cut(self) -> bool {
+        matches!(self, Self::Cut | Self::CutAscii | Self::CutPrint(_))
+    }
 }

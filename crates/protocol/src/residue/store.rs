@@ -47,9 +47,16 @@ pub struct ShapeWriter {
     ids: HashMap<*const Shape, u32>,
     shapes: Vec<Arc<Shape>>,
     written: usize,
+    /// Literals that are used several times, by number.
+    values: HashMap<String, u32>,
 }
 
 impl ShapeWriter {
+    /// Literals to write by number from here on. Their order is the numbering.
+    pub fn intern_values(&mut self, values: impl Iterator<Item = String>) {
+        self.values = values.zip(0..).collect();
+    }
+
     /// The shape's number; new shapes are remembered until written.
     pub fn id(&mut self, shape: &Arc<Shape>) -> u32 {
         let next = self.shapes.len() as u32;
@@ -73,8 +80,17 @@ impl ShapeWriter {
         if leaves {
             out.push_str(",[");
             for (i, (slot, literal)) in of.leaves.iter().enumerate() {
-                let _ = write!(out, "{}{slot},", if i > 0 { "," } else { "" });
-                write_value(literal, out);
+                out.push_str(if i > 0 { "," } else { "" });
+                match self.values.get(literal.as_str()) {
+                    // A negative slot: the literal is given by number.
+                    Some(number) => {
+                        let _ = write!(out, "{},{number}", -1 - i64::from(*slot));
+                    }
+                    None => {
+                        let _ = write!(out, "{slot},");
+                        write_value(literal, out);
+                    }
+                }
             }
             out.push(']');
         }
@@ -144,8 +160,8 @@ fn write_shape(shape: &Shape, out: &mut String) {
                 if !path.is_empty() {
                     string_field("path", path, out);
                 }
-                if *codec == Codec::Quoted {
-                    out.push_str(",\"quoted\":true");
+                if *codec != Codec::Same {
+                    string_field("codec", &codec.name(), out);
                 }
                 string_field("at", pointer, out);
             }
@@ -169,6 +185,7 @@ fn write_shape(shape: &Shape, out: &mut String) {
 #[derive(Debug, Default)]
 pub struct ShapeReader {
     shapes: Vec<Arc<Shape>>,
+    values: Vec<Raw<'static>>,
 }
 
 impl ShapeReader {
@@ -176,6 +193,14 @@ impl ShapeReader {
     pub fn define(&mut self, array: Node<'_, '_>) -> Option<()> {
         for node in array.children() {
             self.shapes.push(Arc::new(read_shape(node)?));
+        }
+        Some(())
+    }
+
+    /// The literals that are given by number. `None` if it is not an array of them.
+    pub fn define_values(&mut self, array: Node<'_, '_>) -> Option<()> {
+        for node in array.children() {
+            self.values.push(read_value(node)?.to_owned());
         }
         Some(())
     }
@@ -192,7 +217,13 @@ impl ShapeReader {
         if let Some(list) = parts.next() {
             let mut items = list.children();
             while let (Some(slot), Some(value)) = (items.next(), items.next()) {
-                leaves.push((u16::try_from(slot.i64()?).ok()?, read_value(value)?));
+                let slot = slot.i64()?;
+                if slot < 0 {
+                    let literal = self.values.get(usize::try_from(value.i64()?).ok()?)?;
+                    leaves.push((u16::try_from(-1 - slot).ok()?, literal.clone()));
+                } else {
+                    leaves.push((u16::try_from(slot).ok()?, read_value(value)?));
+                }
             }
         }
         let mut lists = Vec::new();
@@ -233,8 +264,8 @@ fn read_shape(node: Node<'_, '_>) -> Option<Shape> {
                 event: u16::try_from(event.i64()?).ok()?,
                 field: text(part, "field")?,
                 path: text(part, "path")?,
-                codec: match part.get("quoted") {
-                    Some(_) => Codec::Quoted,
+                codec: match part.get("codec") {
+                    Some(name) => Codec::named(&name.str()?)?,
                     None => Codec::Same,
                 },
                 pointer,
