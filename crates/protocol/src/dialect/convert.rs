@@ -3,7 +3,7 @@
 use super::{DecodeOptions, Decoder, Dialect, EncodeOptions, Encoder, Records};
 use crate::journal::Batch;
 use crate::json::{SyntaxError, SyntaxKind};
-use crate::record::{Feeder, Writer, split};
+use crate::record::{Feeder, Writer, split_parsed};
 use crate::residue;
 
 /// Reads a whole source, passing on batch after batch.
@@ -14,7 +14,10 @@ pub fn decode(
     mut sink: impl FnMut(Batch<'_>),
 ) {
     let mut decoder = (dialect.decoder)(options);
-    split(dialect.framing, source, |record| decoder.record(record, &mut sink));
+    split_parsed(dialect.framing, source, |record, doc| match doc {
+        Some(doc) => decoder.parsed(record, doc, &mut sink),
+        None => decoder.record(record, &mut sink),
+    });
     decoder.finish(&mut sink);
 }
 
@@ -44,7 +47,10 @@ impl Decoding {
         self.pending.extend_from_slice(bytes);
         let text = valid_prefix(&self.pending)?;
         let decoder = &mut self.decoder;
-        let used = self.feeder.feed(text, |record| decoder.record(record, &mut sink));
+        let used = self.feeder.feed_parsed(text, |record, doc| match doc {
+            Some(doc) => decoder.parsed(record, doc, &mut sink),
+            None => decoder.record(record, &mut sink),
+        });
         self.pending.drain(..used);
         Ok(())
     }

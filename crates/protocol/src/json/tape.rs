@@ -12,6 +12,10 @@ pub struct Doc<'a> {
     tape: Vec<Span>,
 }
 
+/// Memory for a document, kept from one to the next.
+#[derive(Debug, Default)]
+pub struct Space(Vec<Span>);
+
 #[derive(Debug, Clone, Copy)]
 struct Span {
     start: u32,
@@ -110,6 +114,18 @@ impl<'a> Doc<'a> {
         let mut doc = Doc { src, tape: Vec::new() };
         let end = doc.run(src)?;
         Ok((doc, end))
+    }
+
+    /// Like [`Doc::parse_prefix`], in the allocation of an earlier document.
+    pub fn parse_prefix_in(space: Space, src: &'a str) -> (Self, Result<usize, SyntaxError>) {
+        let mut doc = Doc { src, tape: space.0 };
+        let end = doc.run(src);
+        (doc, end)
+    }
+
+    /// The document's allocation, for the next one.
+    pub fn into_space(self) -> Space {
+        Space(self.tape)
     }
 
     /// Parses `src` into this document, keeping its allocation.
@@ -380,7 +396,7 @@ fn skip_space(src: &[u8], mut at: usize) -> usize {
 
 /// The first quote, backslash or control character at or after `at`, eight bytes at a time.
 #[inline]
-fn find_special(src: &[u8], mut at: usize) -> usize {
+pub(super) fn find_special(src: &[u8], mut at: usize) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
     while let Some(chunk) = src.get(at..at + 8).and_then(|c| <[u8; 8]>::try_from(c).ok()) {
@@ -434,6 +450,12 @@ impl<'d, 'a> Node<'d, 'a> {
     #[inline]
     pub fn index(self) -> u32 {
         self.ix
+    }
+
+    /// Another node of the same document, by its position on the tape.
+    #[inline]
+    pub(crate) fn other(self, ix: u32) -> Self {
+        Self { doc: self.doc, ix }
     }
 
     /// Index just past the node's subtree.
