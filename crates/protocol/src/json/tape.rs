@@ -399,6 +399,8 @@ fn skip_space(src: &[u8], mut at: usize) -> usize {
 pub(super) fn find_special(src: &[u8], mut at: usize) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
+    // Keys and short texts end soon; long texts are worth wider steps.
+    let wide = at + 32;
     while let Some(chunk) = src.get(at..at + 8).and_then(|c| <[u8; 8]>::try_from(c).ok()) {
         let x = u64::from_le_bytes(chunk);
         let quote = x ^ (ONES * 0x22);
@@ -411,6 +413,12 @@ pub(super) fn find_special(src: &[u8], mut at: usize) -> usize {
             return at + (hit.trailing_zeros() / 8) as usize;
         }
         at += 8;
+        while at >= wide
+            && let Some(chunk) = src.get(at..at + 32)
+            && !chunk.iter().fold(false, |hit, b| hit | (*b == b'"') | (*b == b'\\') | (*b < 0x20))
+        {
+            at += 32;
+        }
     }
     while let Some(&b) = src.get(at) {
         if b == b'"' || b == b'\\' || b < 0x20 {
@@ -554,7 +562,7 @@ impl<'d, 'a> Node<'d, 'a> {
     pub fn get(self, key: &str) -> Option<Node<'d, 'a>> {
         let mut found = None;
         for (k, v) in self.members() {
-            if k.is(key) {
+            if k.may_be(key.len()) && k.is(key) {
                 found = Some(v);
             }
         }
@@ -564,6 +572,33 @@ impl<'d, 'a> Node<'d, 'a> {
     /// Like [`Node::get`], with `null` counted as absent.
     pub fn some(self, key: &str) -> Option<Node<'d, 'a>> {
         self.get(key).filter(|n| !n.is_null())
+    }
+
+    /// The members of these names, in one pass; fastest where they come in the order given.
+    pub fn select<const N: usize>(self, keys: [&str; N]) -> [Option<Node<'d, 'a>>; N] {
+        let mut found = [None; N];
+        let mut next = 0;
+        for (key, value) in self.members() {
+            let is = |name: &&str| key.may_be(name.len()) && key.is(name);
+            let at = match keys.get(next).filter(|name| is(name)) {
+                Some(_) => Some(next),
+                None => keys.iter().position(|name| is(&name)),
+            };
+            if let Some(at) = at
+                && let Some(slot) = found.get_mut(at)
+            {
+                *slot = Some(value);
+                next = at + 1;
+            }
+        }
+        found
+    }
+
+    /// Whether a string can have this many bytes decoded.
+    #[inline]
+    fn may_be(self, len: usize) -> bool {
+        let span = self.span();
+        span.kind == NodeKind::Escaped || (span.end - span.start) as usize == len + 2
     }
 
     /// The value at an RFC 6901 pointer below this node.
