@@ -9,7 +9,7 @@ use super::render::field_text;
 use super::shape::{Codec, Frame, Instance, Leaf, Shape, Slot};
 use crate::dialect::Id;
 use crate::journal::Event;
-use crate::json::{Doc, Node, NodeKind, Raw, is_escaped};
+use crate::json::{Doc, Node, NodeKind, Raw, is_escaped, same_bytes};
 use crate::record::Record;
 
 /// What a decoder says about the values of a record.
@@ -45,6 +45,13 @@ impl Marks {
     /// Forgets all marks.
     pub fn clear(&mut self) {
         self.marks.clear();
+    }
+
+    fn sort(&mut self) {
+        // Decoders mostly mark from left to right.
+        if !self.marks.is_sorted_by_key(|m| m.0) {
+            self.marks.sort_by_key(|m| m.0);
+        }
     }
 
     /// The members of this object are looked at one by one, not kept as one literal.
@@ -117,7 +124,7 @@ impl Shapes {
         marks: &mut Marks,
         events: &[Event<'a>],
     ) -> Frame<'a> {
-        marks.marks.sort_by_key(|m| m.0);
+        marks.sort();
         let mut walk = Walk::new(Some(doc.root()), &marks.marks, events, offset as isize);
         for range in before {
             walk.literal(range.clone());
@@ -135,7 +142,7 @@ impl Shapes {
         marks: &mut Marks,
         events: &[Event<'a>],
     ) -> Frame<'a> {
-        marks.marks.sort_by_key(|m| m.0);
+        marks.sort();
         let offset = -(value.start() as isize);
         let mut walk = Walk::new(Some(value), &marks.marks, events, offset);
         walk.open(value, NO_KEY, self);
@@ -152,7 +159,7 @@ impl Shapes {
         marks: &mut Marks,
         events: &[Event<'a>],
     ) -> Frame<'a> {
-        marks.marks.sort_by_key(|m| m.0);
+        marks.sort();
         let offset = -(range.start as isize);
         let mut walk = Walk::new(Some(doc.root()), &marks.marks, events, offset);
         walk.within(doc.root(), &range, NO_KEY, self);
@@ -207,7 +214,8 @@ fn matches(shape: &Shape, text: &str, slots: &[Draft<'_>], walk: &Walk<'_, '_, '
     let text = text.as_bytes();
     let mut at = 0;
     for ((chunk, known), slot) in shape.chunks.iter().zip(&shape.slots).zip(slots) {
-        if text.get(at..slot.start as usize) != Some(chunk.as_bytes()) || !walk.is(slot, known) {
+        let between = text.get(at..slot.start as usize);
+        if !between.is_some_and(|t| same_bytes(t, chunk.as_bytes())) || !walk.is(slot, known) {
             return false;
         }
         at = slot.end as usize;
@@ -510,7 +518,9 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
         let mut leaves = Vec::new();
         for (i, (slot, known)) in drafts.iter().zip(&shape.slots).enumerate() {
             let keep = match (slot.what, known) {
-                (What::Leaf(_), Slot::Leaf { default, .. }) => **default != *slot.text(text),
+                (What::Leaf(_), Slot::Leaf { default, .. }) => {
+                    !same_bytes(default.as_bytes(), slot.text(text).as_bytes())
+                }
                 (What::Bound { literal, .. }, _) => literal == Spelling::Kept,
                 _ => false,
             };
@@ -534,7 +544,12 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
             (
                 What::Bound { event, bound, .. },
                 Slot::Bound { event: e, field: f, path: p, codec: c, .. },
-            ) => event == *e && **f == *bound.field && *p == bound.path && *c == bound.codec,
+            ) => {
+                event == *e
+                    && same_bytes(f.as_bytes(), bound.field.as_bytes())
+                    && *p == bound.path
+                    && *c == bound.codec
+            }
             (What::List(at), Slot::List { open, between, close, .. }) => {
                 self.separators(at) == (open, between, close)
             }
