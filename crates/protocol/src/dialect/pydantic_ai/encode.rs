@@ -13,6 +13,11 @@ use crate::journal::{Batch, Kind};
 use crate::json::Raw;
 use crate::perspective::{Entry, History, Policy, Side, Turn, View, turns};
 
+/// Whether a JSON value is a time that the package can read.
+pub(super) fn is_time(value: &str) -> bool {
+    time::is_time(&Raw::Ref(value))
+}
+
 /// The package's major version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {

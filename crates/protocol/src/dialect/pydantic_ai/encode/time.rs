@@ -27,6 +27,12 @@ pub(super) fn push_or_null(time: Option<&Raw<'_>>, out: &mut String) {
     }
 }
 
+/// Whether a value is a time.
+pub(super) fn is_time(time: &Raw<'_>) -> bool {
+    let number = time.str().and_then(|text| text.trim().parse::<f64>().ok());
+    normal(time).is_some() || number.is_some_and(|n| unix(n).is_some())
+}
+
 /// The time as the package writes it; `None` if it is none it can read.
 fn normal(time: &Raw<'_>) -> Option<String> {
     match time.str() {
