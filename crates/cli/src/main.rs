@@ -1,3 +1,66 @@
 //! The `selvedge` command.
+//!
+//! One file per command; what they share is [`input`] (reading sources piece by piece),
+//! [`output`], [`args`] and [`error`]. Nothing depends on this crate.
+//!
+//! Invariant: the exit code is 0 when all went well, 1 when `validate` found errors, 2 when a
+//! command could not do its work.
 
-fn main() {}
+mod args;
+mod canon;
+mod convert;
+mod dialects;
+mod error;
+mod input;
+mod output;
+mod validate;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// One durable thread for every agent conversation.
+///
+/// Reads and writes the conversations of agents in every protocol they speak, and loses nothing
+/// on the way.
+#[derive(Parser)]
+#[command(
+    name = "selvedge",
+    version,
+    arg_required_else_help = true,
+    subcommand_required = true,
+    disable_help_subcommand = true,
+    after_help = "A file name of `-` is standard input. \
+                  `selvedge <COMMAND> --help` has examples for each command.",
+    styles = args::STYLES,
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Convert(convert::Args),
+    Validate(validate::Args),
+    Canon(canon::Args),
+    Dialects(dialects::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Convert(args) => convert::run(&args),
+        Command::Validate(args) => validate::run(&args),
+        Command::Canon(args) => canon::run(&args),
+        Command::Dialects(args) => dialects::run(&args),
+    };
+    match result {
+        Ok(code) => code,
+        // Whoever read our output has seen enough.
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            error.print();
+            error::COULD_NOT_RUN.into()
+        }
+    }
+}

@@ -8,6 +8,7 @@ pub mod a2a;
 mod adapter;
 pub mod ag_ui;
 pub mod agent_api;
+mod ai_sdk;
 pub mod ai_sdk_messages;
 pub mod ai_sdk_stream;
 pub mod aitp;
@@ -17,6 +18,7 @@ pub mod journal;
 pub mod looopy;
 pub mod openai_threads;
 pub mod pydantic_ai;
+pub mod thread_protocol;
 
 mod convert;
 mod opening;
@@ -160,6 +162,7 @@ impl Records {
 
 /// Every dialect.
 pub const ALL: &[Dialect] = &[
+    thread_protocol::DIALECT,
     aitp::DIALECT,
     openai_threads::DIALECT,
     envelope::DIALECT,

@@ -7,6 +7,7 @@ mod batch;
 mod cursor;
 mod event;
 pub mod flow;
+pub mod fold;
 pub mod kind;
 pub mod transcript;
 

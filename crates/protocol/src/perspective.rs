@@ -7,6 +7,7 @@
 //! as the chat messages of a request. Pure: no clock, no randomness, no I/O.
 
 mod anthropic;
+mod chat;
 mod content;
 mod gemini;
 mod history;

@@ -15,6 +15,9 @@ use crate::sse;
 
 /// A dialect's checks, over one source.
 pub trait Validator {
+    /// Hears the server-sent event that the next value comes in; empty for a bare value.
+    fn head(&mut self, _event: &str) {}
+
     /// Checks a record's value. `pointer` is the record's own.
     fn value(&mut self, pointer: &str, value: Node<'_, '_>, report: &mut Report);
 
@@ -46,8 +49,13 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
         return;
     }
     let mut validator = (dialect.validator)();
+    let array = dialect.framing != Framing::Document && text.trim_start().starts_with('[');
+    if array && !text.trim_end().ends_with(']') {
+        let end = text.trim_end().len();
+        report.error("json-syntax", "", Some(end..end), "the array is not closed");
+    }
     split(dialect.framing, text, |record| {
-        let from = record.body.as_ptr() as usize - text.as_ptr() as usize;
+        let from = offset_in(text, record.body);
         report.set_offset(from);
         let pointer = match dialect.framing {
             Framing::Document => String::new(),
@@ -55,24 +63,23 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
         };
         if record.role == Role::Tail {
             if let Some(rest) = unfinished(dialect.framing, record.glue) {
-                let at = record.glue.as_ptr() as usize - text.as_ptr() as usize;
-                report.set_offset(at);
+                report.set_offset(offset_in(text, record.glue));
                 report.error("json-syntax", &pointer, Some(0..record.glue.len()), rest);
             }
             return;
         }
-        if dialect.framing == Framing::Sse
-            && !record.body.ends_with(['\n', '\r'])
-            && !record.body.starts_with('{')
-        {
-            let message = "the stream ends inside an event: its blank line is missing";
-            report.error("sse-truncated", &pointer, Some(0..record.body.len()), message);
+        if dialect.framing == Framing::Sse && !record.body.starts_with(['{', '[']) && !array {
+            truncated(&pointer, record.body, report);
+            foreign(&pointer, record.body, report);
         }
         let parsed = if record.body.trim_start().starts_with(['{', '['])
             || dialect.framing != Framing::Sse
+            || array
         {
+            validator.head("");
             Doc::parse(record.body).map(|doc| (0, doc))
         } else {
+            validator.head(record.body);
             match sse::data(record.body) {
                 sse::Data::Line { offset, text }
                     if text.starts_with(['{', '[', '"']) && text != "[DONE]" =>
@@ -108,6 +115,38 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
     });
     report.set_offset(0);
     validator.finish(report);
+}
+
+/// Checks that an event is complete. Readers drop one without its blank line, though some writers
+/// leave out the last.
+fn truncated(pointer: &str, event: &str, report: &mut Report) {
+    let span = Some(0..event.len());
+    if !event.ends_with(['\n', '\r']) {
+        let message = "the stream ends inside an event: its blank line is missing";
+        report.error("sse-truncated", pointer, span, message);
+    } else if !["\n\n", "\r\r", "\n\r\n"].iter().any(|end| event.ends_with(end))
+        && event.contains(|c| c != '\n' && c != '\r')
+    {
+        let message = "the stream ends without the blank line that completes its last event";
+        report.warning("sse-truncated", pointer, span, message);
+    }
+}
+
+/// Checks that an event has at least one field that events have.
+fn foreign(pointer: &str, event: &str, report: &mut Report) {
+    let mut fields = sse::fields(event).peekable();
+    if fields.peek().is_some()
+        && !fields.any(|f| matches!(f.name, "" | "data" | "event" | "id" | "retry"))
+    {
+        let message = "not a server-sent event: it has no data, event, id, retry or comment line";
+        report.error("sse-field", pointer, Some(0..event.len()), message);
+    }
+}
+
+/// Where a part of the text begins; 0 for one that is not a part of it.
+fn offset_in(text: &str, part: &str) -> usize {
+    let at = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize);
+    at.filter(|at| *at <= text.len()).unwrap_or(0)
 }
 
 /// What is wrong with what follows the last record, if anything.

@@ -47,8 +47,10 @@ impl<R: ReadDocument> Documents<R> {
         let items = self.reader.items(root).filter(|items| items.is_array());
         let first = items.and_then(|items| items.children().next());
         let last = items.and_then(|items| items.children().last());
-        let cut = first.map_or(text.len(), Node::start);
-        let after = last.map_or(text.len(), Node::end);
+        // An empty list is cut between its brackets, so that items can be added to it.
+        let cut =
+            first.or(items).map_or(text.len(), |node| node.start() + usize::from(first.is_none()));
+        let after = last.map_or(cut, Node::end);
 
         let record = |role, range: std::ops::Range<usize>| Record {
             glue: "",
@@ -84,16 +86,15 @@ impl<R: ReadDocument> Documents<R> {
             sink(Batch { events, frame: Some(frame) });
         }
 
-        if after < text.len() {
-            let mut events = Vec::new();
-            marks.clear();
-            self.reader.tail(root, marks, &mut events);
-            events.iter_mut().for_each(Event::single_line);
-            let range = after..text.len();
-            let tail = record(Role::Tail, range.clone());
-            let frame = self.shapes.stretch(R::ID, tail, doc, range, marks, &events);
-            sink(Batch { events, frame: Some(frame) });
-        }
+        // Also when it is empty: a document that was read needs no end of ours.
+        let mut events = Vec::new();
+        marks.clear();
+        self.reader.tail(root, marks, &mut events);
+        events.iter_mut().for_each(Event::single_line);
+        let range = after..text.len();
+        let tail = record(Role::Tail, range.clone());
+        let frame = self.shapes.stretch(R::ID, tail, doc, range, marks, &events);
+        sink(Batch { events, frame: Some(frame) });
     }
 }
 
@@ -101,10 +102,14 @@ impl<R: ReadDocument> Decoder for Documents<R> {
     fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>)) {
         match Doc::parse(record.body) {
             Ok(doc) => self.document(record.body, &doc, sink),
-            Err(_) => sink(Batch {
-                events: Vec::new(),
-                frame: Some(self.shapes.literal(R::ID, Record { role: Role::Head, ..record })),
-            }),
+            Err(_) => {
+                let head = Record { role: Role::Head, ..record };
+                let tail = Record { role: Role::Tail, body: "", ..Record::alone("") };
+                for record in [head, tail] {
+                    let frame = Some(self.shapes.literal(R::ID, record));
+                    sink(Batch { events: Vec::new(), frame });
+                }
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ mod validate;
 
 use super::{Carrier, Dialect, Id, JsonRecords};
 use crate::journal::Kind;
+use crate::json::{Doc, Node};
 use crate::record::Framing;
 
 /// Registry entry.
@@ -23,23 +24,25 @@ pub const DIALECT: Dialect = Dialect {
     carries,
 };
 
-/// Every record of the package has parts with a `part_kind`; a response may have none.
+/// Looks at the first message: a request or a response with parts.
 fn detect(head: &str) -> u8 {
-    let head = head.trim_start();
-    if !head.starts_with('[') {
-        return 0;
+    let Some(list) = head.trim_start().strip_prefix('[') else { return 0 };
+    let first = list.trim_start();
+    if first.starts_with(']') {
+        return 1;
     }
-    let has = |key: &str| head.contains(key);
-    if head.trim_end() == "[]" {
-        1
-    } else if !has("\"parts\"") {
-        0
-    } else if has("\"part_kind\"") {
-        95
-    } else if has("\"usage\"") && has("\"kind\"") && (has("\"request\"") || has("\"response\"")) {
-        80
-    } else {
-        0
+    match Doc::parse_prefix(first) {
+        Ok((doc, _)) => {
+            let [parts, kind] = doc.root().select(["parts", "kind"]);
+            let known = kind.is_some_and(|k| k.is("request") || k.is("response"));
+            if known && parts.is_some_and(Node::is_array) { 95 } else { 0 }
+        }
+        // The message goes on beyond the beginning at hand.
+        Err(_) => {
+            let begins = first.strip_prefix('{').map(str::trim_start);
+            let parts = begins.is_some_and(|keys| keys.starts_with("\"parts\""));
+            if parts && first.contains("\"part_kind\"") { 90 } else { 0 }
+        }
     }
 }
 
@@ -91,15 +94,7 @@ fn carries(kind: Kind, field: &str) -> bool {
             common || matches!(field, "finishReason" | "usage" | "model" | "providerName")
         }
         Kind::LlmUsage => {
-            matches!(
-                field,
-                "taskId"
-                    | "model"
-                    | "prompt_tokens"
-                    | "completion_tokens"
-                    | "total_tokens"
-                    | "cost"
-            )
+            matches!(field, "taskId" | "model" | "prompt_tokens" | "completion_tokens" | "cost")
         }
         Kind::PartStarted | Kind::PartFinished => matches!(field, "taskId" | "partType"),
         _ => false,

@@ -318,7 +318,7 @@ impl Transcript {
         let key = id.to_string();
         // A call that is still being written, or that a start belongs to, is the same call.
         let open = self.calls.get(&key).copied().filter(|at| {
-            event.kind() == Kind::ToolStart && self.actions[*at].returned.is_none()
+            event.kind() == Kind::ToolStart && self.actions[*at].counterpart.is_none()
                 || event.kind() == Kind::ToolCall && self.actions[*at].get("arguments").is_none()
         });
         let action = match open {
@@ -367,7 +367,8 @@ impl Transcript {
             self.returns.insert(key.clone(), action);
         }
         if let Some(call) = self.calls.get(&key).copied() {
-            self.actions[call].returned = Some(action);
+            self.actions[call].counterpart = Some(action);
+            self.actions[action].counterpart = Some(call);
             if self.actions[action].get("toolName").is_none()
                 && let Some(name) = self.actions[call].get("toolName").cloned()
             {

@@ -247,10 +247,27 @@ pub struct Cutter<'a> {
     low: Option<u32>,
 }
 
+/// Where a [`Cutter`] stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CutState {
+    at: usize,
+    low: Option<u32>,
+}
+
 impl<'a> Cutter<'a> {
     /// Starts at the beginning of `body`.
     pub fn new(body: &'a str) -> Self {
         Self { body, at: 0, low: None }
+    }
+
+    /// Goes on where another cutter of the same body stood.
+    pub fn resume(body: &'a str, state: CutState) -> Self {
+        Self { body, at: state.at, low: state.low }
+    }
+
+    /// Where the cutter stands.
+    pub fn state(&self) -> CutState {
+        CutState { at: self.at, low: self.low }
     }
 
     /// Takes the next `len` code units, fewer at the end.

@@ -65,7 +65,6 @@ pub fn turns(history: &History, view: View<'_>) -> Vec<Turn> {
         policy,
         turns: Vec::new(),
         steps: HashMap::new(),
-        callers: callers(history),
         instructions: None,
         fresh: false,
     };
@@ -75,12 +74,6 @@ pub fn turns(history: &History, view: View<'_>) -> Vec<Turn> {
     making.turns
 }
 
-/// The call each return belongs to.
-fn callers(history: &History) -> HashMap<usize, usize> {
-    let actions = history.transcript.actions().iter().enumerate();
-    actions.filter_map(|(call, action)| Some((action.returned?, call))).collect()
-}
-
 struct Making<'h> {
     history: &'h History,
     me: Option<&'h str>,
@@ -88,7 +81,6 @@ struct Making<'h> {
     turns: Vec<Turn>,
     /// The turn of each model call.
     steps: HashMap<u32, usize>,
-    callers: HashMap<usize, usize>,
     instructions: Option<Raw<'static>>,
     /// Whether the next input begins a turn of its own.
     fresh: bool,
@@ -141,8 +133,7 @@ impl Making<'_> {
                 }
             }
             ActionKind::ToolReturn => {
-                let call =
-                    self.callers.get(&index).and_then(|at| history.transcript.actions().get(*at));
+                let call = action.counterpart.and_then(|at| history.transcript.actions().get(at));
                 let owner = call.unwrap_or(action);
                 if !self.mine(owner) {
                     self.tell_return(owner, action);

@@ -1,5 +1,6 @@
 //! Building a record's frame from what a decoder marked.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
@@ -31,7 +32,7 @@ enum Mark {
 #[derive(Debug, Clone)]
 struct Bound {
     event: u16,
-    field: &'static str,
+    field: Cow<'static, str>,
     path: Box<str>,
     codec: Codec,
 }
@@ -71,24 +72,29 @@ impl Marks {
 
     /// The value is the `field` of the record's event number `event`.
     pub fn bind(&mut self, node: Node<'_, '_>, event: usize, field: &'static str) {
-        self.bound(node, event, field, "", Codec::Same);
+        self.bound(node, event, Cow::Borrowed(field), "", Codec::Same);
+    }
+
+    /// Like [`Marks::bind`], for a field whose name is the source's own.
+    pub fn bind_named(&mut self, node: Node<'_, '_>, event: usize, field: &str) {
+        self.bound(node, event, Cow::Owned(field.to_owned()), "", Codec::Same);
     }
 
     /// The value stands inside the field, at a JSON pointer.
     pub fn bind_at(&mut self, node: Node<'_, '_>, event: usize, field: &'static str, path: &str) {
-        self.bound(node, event, field, path, Codec::Same);
+        self.bound(node, event, Cow::Borrowed(field), path, Codec::Same);
     }
 
     /// The value is a string that holds the field's JSON text.
     pub fn quoted(&mut self, node: Node<'_, '_>, event: usize, field: &'static str) {
-        self.bound(node, event, field, "", Codec::Quoted);
+        self.bound(node, event, Cow::Borrowed(field), "", Codec::Quoted);
     }
 
     fn bound(
         &mut self,
         node: Node<'_, '_>,
         event: usize,
-        field: &'static str,
+        field: Cow<'static, str>,
         path: &str,
         codec: Codec,
     ) {
@@ -239,7 +245,7 @@ fn make(text: &str, slots: &[Draft<'_>], walk: &Walk<'_, '_, '_, '_>) -> Shape {
                 What::Leaf(leaf) => Slot::Leaf { default: slot.text(text).into(), leaf, pointer },
                 What::Bound { event, bound, .. } => Slot::Bound {
                     event,
-                    field: bound.field.into(),
+                    field: bound.field.as_ref().into(),
                     path: bound.path.clone(),
                     codec: bound.codec,
                     pointer,
@@ -265,7 +271,7 @@ struct Draft<'m> {
     end: u32,
     /// Index into [`Walk::opened`].
     parent: u32,
-    /// Tape index of its key, [`ELEMENT`] or [`NO_KEY`].
+    /// Tape index of its key, or [`index_key`], or [`NO_KEY`].
     key: u32,
     what: What<'m>,
 }
@@ -309,8 +315,8 @@ impl What<'_> {
 const ROOT: u32 = u32::MAX;
 /// The key of what has none.
 const NO_KEY: u32 = u32::MAX;
-/// The key of an array's elements.
-const ELEMENT: u32 = u32::MAX - 1;
+/// The key of an array's first element; those of the others follow.
+const ELEMENTS: u32 = u32::MAX - 17;
 
 /// The text around and between an array's elements.
 type Separators<'a> = (&'a str, &'a str, &'a str);
@@ -401,7 +407,7 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
                 let rendered = self
                     .events
                     .get(usize::from(bound.event))
-                    .and_then(|e| e.get(bound.field))
+                    .and_then(|e| e.get(&bound.field))
                     .is_some_and(|raw| renders_as(raw, &bound.path, bound.codec, node));
                 let literal = if rendered { Spelling::AsRendered } else { Spelling::Kept };
                 let event = bound.event.saturating_sub(self.base);
@@ -429,8 +435,8 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
                 }
             }
             NodeKind::Array => {
-                for child in node.children() {
-                    self.value(child, ELEMENT, shapes);
+                for (i, child) in node.children().enumerate() {
+                    self.value(child, index_key(i), shapes);
                 }
             }
             _ => self.value(node, NO_KEY, shapes),
@@ -452,8 +458,8 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
         for (key, value) in node.members() {
             self.within(value, range, key.index(), shapes);
         }
-        for child in node.children() {
-            self.within(child, range, ELEMENT, shapes);
+        for (i, child) in node.children().enumerate() {
+            self.within(child, range, index_key(i), shapes);
         }
         self.parent = before;
     }
@@ -561,7 +567,7 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
     fn key(&self, key: u32) -> Option<&'a str> {
         match (key, self.doc) {
             (NO_KEY, _) => None,
-            (ELEMENT, _) => Some("-"),
+            (ELEMENTS.., _) => ELEMENT_KEYS.get((key - ELEMENTS) as usize).copied(),
             (key, doc) => doc.map(|doc| doc.other(key).body()).filter(|key| !key.is_empty()),
         }
     }
@@ -580,6 +586,15 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
         }
         out
     }
+}
+
+/// What pointers call an array's elements; late ones all alike.
+const ELEMENT_KEYS: [&str; 17] =
+    ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "-"];
+
+/// The key of an array's element.
+fn index_key(index: usize) -> u32 {
+    ELEMENTS + index.min(ELEMENT_KEYS.len() - 1) as u32
 }
 
 /// Whether rendering a field gives the node's text.

@@ -128,6 +128,12 @@ impl ShapeWriter {
     }
 }
 
+fn pointer_field(pointer: &str, out: &mut String) {
+    if !pointer.is_empty() {
+        string_field("at", pointer, out);
+    }
+}
+
 fn string_field(name: &str, value: &str, out: &mut String) {
     let _ = write!(out, ",\"{name}\":\"");
     push_escaped(value, out);
@@ -152,7 +158,7 @@ fn write_shape(shape: &Shape, out: &mut String) {
                     Leaf::Implied => ",{\"implied\":",
                 });
                 write_value(default, out);
-                string_field("at", pointer, out);
+                pointer_field(pointer, out);
             }
             Slot::Bound { event, field, path, codec, pointer } => {
                 let _ = write!(out, ",{{\"event\":{event}");
@@ -163,7 +169,7 @@ fn write_shape(shape: &Shape, out: &mut String) {
                 if *codec != Codec::Same {
                     string_field("codec", &codec.name(), out);
                 }
-                string_field("at", pointer, out);
+                pointer_field(pointer, out);
             }
             Slot::List { open, between, close, pointer } => {
                 out.push_str(",{\"list\":[");
@@ -173,7 +179,7 @@ fn write_shape(shape: &Shape, out: &mut String) {
                     out.push('"');
                 }
                 out.push(']');
-                string_field("at", pointer, out);
+                pointer_field(pointer, out);
             }
         }
         out.push('}');

@@ -42,3 +42,8 @@ fn through(carrier: &str) {
 fn every_recording_survives_the_journal() {
     through("journal");
 }
+
+#[test]
+fn every_recording_survives_thread_protocol() {
+    through("thread-protocol");
+}

@@ -39,6 +39,12 @@ fn dialect_of(path: &str) -> Option<&'static str> {
     })
 }
 
+/// The text of a fixture.
+pub(crate) fn fixture(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    fs::read_to_string(root.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
 /// Every recording of a dialect that exists.
 pub(crate) fn all() -> Vec<Recording> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
@@ -53,6 +59,12 @@ pub(crate) fn all() -> Vec<Recording> {
             Some(Recording { name, dialect, text: fs::read_to_string(&path).ok()? })
         })
         .collect()
+}
+
+/// The recordings, read once.
+pub(crate) fn cached() -> &'static [Recording] {
+    static ALL: std::sync::OnceLock<Vec<Recording>> = std::sync::OnceLock::new();
+    ALL.get_or_init(all)
 }
 
 fn walk(dir: &Path, files: &mut Vec<PathBuf>) {

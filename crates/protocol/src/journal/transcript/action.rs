@@ -41,8 +41,8 @@ pub struct Action {
     pub timestamp: Option<Raw<'static>>,
     /// Its text, in pieces; empty where `content` is a field of its own.
     pub pieces: Vec<Piece>,
-    /// For a call: the action that is its return.
-    pub returned: Option<usize>,
+    /// For a call: the action that is its return. For a return: its call.
+    pub counterpart: Option<usize>,
     /// Whether a later attempt replaced it.
     pub superseded: bool,
     arguments: Option<Piece>,
@@ -58,7 +58,7 @@ impl Action {
             agent: None,
             timestamp: None,
             pieces: Vec::new(),
-            returned: None,
+            counterpart: None,
             superseded: false,
             arguments: None,
             fields: Vec::new(),

@@ -128,23 +128,7 @@ fn unix(value: f64) -> Option<String> {
     if !(-6e10..2.5e11).contains(&seconds) {
         return None;
     }
-    let micros = (seconds * 1e6).round() as i64;
-    let (days, rest) = (micros.div_euclid(86_400_000_000), micros.rem_euclid(86_400_000_000));
-    // Days since 0000-03-01, in eras of 400 years: Howard Hinnant's civil calendar.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    let (seconds, micros) = (rest / 1_000_000, rest % 1_000_000);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let text =
-        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z");
-    iso(&text)
+    iso(&crate::time::from_millis((seconds * 1000.0).round() as i64)?)
 }
 
 #[cfg(test)]

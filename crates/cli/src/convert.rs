@@ -1,0 +1,123 @@
+//! `selvedge convert`: from one dialect to another, piece by piece.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use selvedge_protocol::dialect::{DecodeOptions, EncodeOptions, Encoding, Target};
+use selvedge_protocol::journal::Batch;
+
+use crate::args::{self, Named};
+use crate::error::Error;
+use crate::input::{Sink, Source};
+use crate::output::Output;
+
+/// Convert a conversation from one dialect to another
+///
+/// The source is read and the output written piece by piece, so that sources larger than memory
+/// convert too where the target is a stream. Through `journal` and back, every byte survives.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  A Pydantic AI history as the messages of an AI SDK 6 front end:
+      selvedge convert --to ai-sdk-messages --for ai@6 history.json -o messages.json
+
+  A recorded stream into the archive, and back, byte for byte:
+      selvedge convert --to journal stream.sse -o thread.ndjson
+      selvedge convert --to ai-sdk-stream thread.ndjson | cmp - stream.sse
+
+  A live stream, as it arrives:
+      curl -sN https://example.com/run | selvedge convert --from ag-ui --to looopy
+
+`selvedge dialects` lists the dialects and their versions.")]
+pub(crate) struct Args {
+    /// Dialect of the source; detected when left out
+    #[arg(long, short, value_name = "DIALECT", value_parser = args::dialect(), hide_possible_values = true)]
+    from: Option<Named>,
+    /// Dialect to write
+    #[arg(long, short, value_name = "DIALECT", value_parser = args::dialect(), hide_possible_values = true)]
+    to: Named,
+    /// Write the thread as this agent sees it
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// Write for this version of the reader, such as ai@6 or pydantic-ai@1
+    #[arg(long = "for", value_name = "PACKAGE@VERSION")]
+    target: Option<Target>,
+    /// Write to this file; it appears when it is complete
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The source; standard input when left out or `-`
+    #[arg(default_value = "-", hide_default_value = true)]
+    input: PathBuf,
+}
+
+/// Converts.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
+    let to = args.to.0;
+    if let Some(target) = &args.target {
+        args::check_target(target, to)?;
+    }
+    let mut source = Source::open(&args.input)?;
+    let from = source.dialect(args.from.map(|named| named.0), "--from")?;
+    let name = source.name().to_owned();
+
+    let read = DecodeOptions { agent: args.agent.clone(), ..DecodeOptions::default() };
+    let write = EncodeOptions {
+        agent: args.agent.clone(),
+        target: args.target.clone(),
+        ..EncodeOptions::default()
+    };
+    let mut converter = Converter {
+        encoding: Encoding::new(to, &write),
+        written: Vec::new(),
+        output: Output::open(args.output.as_deref())?,
+        said: Said::Nothing,
+    };
+    source.decode(from, &read, &mut converter)?;
+
+    let Converter { encoding, mut written, mut output, said } = converter;
+    encoding.finish(&mut written);
+    output.write(&written)?;
+    output.finish()?;
+    if said == Said::Records {
+        let (style, from) = (args::WARNING, from.id.name());
+        anstream::eprintln!(
+            "{style}warning:{style:#} nothing in {name} could be read as `{from}`; \
+             `selvedge validate --dialect {from}` says why"
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes what was read.
+struct Converter {
+    encoding: Encoding,
+    written: Vec<u8>,
+    output: Output,
+    said: Said,
+}
+
+/// What a source has said so far.
+#[derive(PartialEq, Eq)]
+enum Said {
+    Nothing,
+    /// There are records, but they mean nothing.
+    Records,
+    Events,
+}
+
+impl Sink for Converter {
+    fn batch(&mut self, batch: &Batch<'_>) {
+        if !batch.events.is_empty() {
+            self.said = Said::Events;
+        } else if self.said == Said::Nothing {
+            self.said = Said::Records;
+        }
+        self.encoding.batch(batch, &mut self.written);
+    }
+
+    fn piece(&mut self) -> Result<(), Error> {
+        self.output.write(&self.written)?;
+        self.written.clear();
+        self.output.flush()
+    }
+}

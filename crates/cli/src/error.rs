@@ -1,0 +1,67 @@
+//! Why a command could not do its work, and what to do about it.
+
+use std::io;
+
+use selvedge_protocol::json::SyntaxError;
+
+use crate::args;
+
+/// The exit code of a command that could not do its work.
+pub(crate) const COULD_NOT_RUN: u8 = 2;
+
+/// Why a command stopped.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("cannot read {name}: {cause}")]
+    Read { name: String, cause: io::Error },
+    #[error("cannot write {name}: {cause}")]
+    Write { name: String, cause: io::Error },
+    #[error("{name} is empty")]
+    Empty { name: String },
+    #[error("cannot tell which dialect {name} is in")]
+    Undetected { name: String, option: &'static str },
+    #[error("{name} is not UTF-8: invalid byte at offset {at}")]
+    NotUtf8 { name: String, at: u64 },
+    #[error("{name} is not JSON: {cause}")]
+    NotJson { name: String, cause: SyntaxError },
+    #[error("`{asked}` is not a version that `{dialect}` can be written for")]
+    UnknownTarget { asked: String, dialect: &'static str, known: Vec<String> },
+}
+
+impl Error {
+    /// Whether the reader of our output went away.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Write { cause, .. } if cause.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// What to do about it.
+    fn help(&self) -> Option<String> {
+        match self {
+            Self::Undetected { option, .. } => Some(format!(
+                "name it with `{option} <DIALECT>`; `selvedge dialects` lists them all"
+            )),
+            Self::NotUtf8 { .. } => {
+                Some("every dialect is UTF-8 text; is the file compressed, or UTF-16?".to_owned())
+            }
+            Self::NotJson { .. } => Some(
+                "canonical JSON needs JSON; for the digest of a stream, add \
+                 `--digest --from <DIALECT>`"
+                    .to_owned(),
+            ),
+            Self::UnknownTarget { known, .. } if known.is_empty() => {
+                Some("it has one form only: leave `--for` out".to_owned())
+            }
+            Self::UnknownTarget { known, .. } => Some(format!("use {}", known.join(" or "))),
+            Self::Read { .. } | Self::Write { .. } | Self::Empty { .. } => None,
+        }
+    }
+
+    /// Says so on standard error.
+    pub(crate) fn print(&self) {
+        let (bad, good) = (args::ERROR, args::GOOD);
+        anstream::eprintln!("{bad}error:{bad:#} {self}");
+        if let Some(help) = self.help() {
+            anstream::eprintln!("\n  {good}help:{good:#} {help}");
+        }
+    }
+}

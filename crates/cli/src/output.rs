@@ -1,0 +1,92 @@
+//! Where output goes: standard output, or a file that is there only when it is complete.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+
+/// An output, open for writing.
+pub(crate) struct Output {
+    name: String,
+    writer: Box<dyn Write>,
+    /// The file being written and the name it gets in the end.
+    pending: Option<(PathBuf, PathBuf)>,
+}
+
+impl Output {
+    /// A file, or standard output.
+    pub(crate) fn open(path: Option<&Path>) -> Result<Self, Error> {
+        let Some(path) = path.filter(|path| *path != Path::new("-")) else {
+            return Ok(Self {
+                name: "standard output".to_owned(),
+                writer: Box::new(io::stdout().lock()),
+                pending: None,
+            });
+        };
+        let name = format!("`{}`", path.display());
+        Self::file(path, &name).map_err(|cause| Error::Write { name, cause })
+    }
+
+    fn file(path: &Path, name: &str) -> io::Result<Self> {
+        let meta = fs::metadata(path).ok();
+        if meta.as_ref().is_some_and(|meta| !meta.is_file()) {
+            // A device or a pipe is written to, not replaced.
+            let writer = Box::new(File::options().write(true).open(path)?);
+            return Ok(Self { name: name.to_owned(), writer, pending: None });
+        }
+        // Behind a link, the file is replaced and not the link.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let mut part = path.clone().into_os_string();
+        part.push(format!(".{}.part", std::process::id()));
+        let part = PathBuf::from(part);
+        let file = File::create_new(&part)?;
+        let output =
+            Self { name: name.to_owned(), writer: Box::new(file), pending: Some((part, path)) };
+        if let (Some(meta), Some((part, _))) = (meta, &output.pending) {
+            fs::set_permissions(part, meta.permissions())?;
+        }
+        Ok(output)
+    }
+
+    /// Writes bytes.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.writer.write_all(bytes).map_err(|cause| self.fail(cause))
+    }
+
+    /// Passes on what was written so far.
+    pub(crate) fn flush(&mut self) -> Result<(), Error> {
+        self.writer.flush().map_err(|cause| self.fail(cause))
+    }
+
+    /// The output is complete.
+    pub(crate) fn finish(mut self) -> Result<(), Error> {
+        self.flush()?;
+        match self.pending.take() {
+            Some((part, path)) => fs::rename(part, path).map_err(|cause| self.fail(cause)),
+            None => Ok(()),
+        }
+    }
+
+    fn fail(&self, cause: io::Error) -> Error {
+        Error::Write { name: self.name.clone(), cause }
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some((part, _)) = &self.pending {
+            // The command failed and has said why; what is left of its output goes.
+            let _ = fs::remove_file(part);
+        }
+    }
+}
+
+/// Writes text to standard output, with its colours where they can be seen.
+pub(crate) fn print(text: &str) -> Result<(), Error> {
+    let mut stdout = anstream::AutoStream::auto(io::stdout().lock());
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(|cause| Error::Write { name: "standard output".to_owned(), cause })
+}

@@ -1,0 +1,436 @@
+//! ThreadProtocol documents to batches: plain ones, and ones that carry other dialects' records.
+
+use std::collections::{HashMap, HashSet};
+
+use super::carry;
+use super::decode::Thread;
+use crate::dialect::{self, DecodeOptions, Decoder, Documents, Id, Start};
+use crate::journal::{Batch, Event};
+use crate::json::{Doc, Node, Raw, Style, compact, print, push_escaped, same_value, text};
+use crate::record::{Framing, Record, Role};
+use crate::residue::{Codec, Instance, Marks, ShapeReader, Slot};
+
+/// Reads a document.
+pub(super) struct Reader {
+    options: DecodeOptions,
+}
+
+impl Reader {
+    pub(super) fn new(options: &DecodeOptions) -> Self {
+        Self { options: options.clone() }
+    }
+}
+
+impl Decoder for Reader {
+    fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>)) {
+        if record.body.contains(".record\"")
+            && let Ok(doc) = Doc::parse(record.body)
+            && let Some(carried) = Carried::new(&doc, &self.options)
+        {
+            carried.read(sink);
+            return;
+        }
+        Documents::new(Thread::new(&self.options)).record(record, sink);
+    }
+}
+
+/// A group of records and the actions they made.
+struct Group<'d, 'a> {
+    dialect: Id,
+    data: Node<'d, 'a>,
+    /// Position among the document's actions.
+    at: usize,
+    /// The number of its first action, and of the first action it may refer to.
+    from: usize,
+    whole: bool,
+}
+
+struct Carried<'d, 'a> {
+    options: DecodeOptions,
+    actions: Vec<Node<'d, 'a>>,
+    groups: Vec<Group<'d, 'a>>,
+    /// Actions by number, as the writer numbered them; `None` for one that is gone.
+    numbered: Vec<Option<usize>>,
+    owned: HashSet<usize>,
+    shapes: ShapeReader,
+    /// How often each text is still to be cut, and where the next cut begins.
+    cuts: HashMap<(usize, String), Cutting>,
+}
+
+#[derive(Default)]
+struct Cutting {
+    left: usize,
+    body: Option<String>,
+    state: text::CutState,
+}
+
+impl<'d, 'a> Carried<'d, 'a> {
+    fn new(doc: &'d Doc<'a>, options: &DecodeOptions) -> Option<Self> {
+        let root = doc.root();
+        let list = root.get("actions")?;
+        let actions: Vec<_> = list.children().collect();
+        let mut shapes = ShapeReader::default();
+        if let Some(carried) = root.get("metadata").and_then(|m| m.get(carry::METADATA)) {
+            shapes.define(carried.get("shapes")?)?;
+            shapes.define_values(carried.get("values")?)?;
+        }
+        let mut out = Self {
+            options: DecodeOptions {
+                thread_id: root.get("thread_id").and_then(|id| id.str()).map(Into::into),
+                agent: only_agent(root),
+                start: options.start,
+            },
+            actions,
+            groups: Vec::new(),
+            numbered: Vec::new(),
+            owned: HashSet::new(),
+            shapes,
+            cuts: HashMap::new(),
+        };
+        out.find_groups();
+        (!out.groups.is_empty()).then_some(out)
+    }
+
+    /// Finds each group's actions again: the next ones of the kinds it names.
+    fn find_groups(&mut self) {
+        let dialects: Vec<Option<Id>> =
+            self.actions.iter().map(|a| carry::dialect_of(&a.get("action_type")?.str()?)).collect();
+        for (at, dialect) in dialects.iter().enumerate() {
+            let Some(dialect) = dialect else { continue };
+            let Some(data) = self.actions.get(at).and_then(|a| a.get("data")) else { continue };
+            let letters = data.get("actions").and_then(|l| l.str()).unwrap_or_default();
+            let back = data.get("back").and_then(Node::i64).unwrap_or(0);
+            let from = self.numbered.len().saturating_sub(usize::try_from(back).unwrap_or(0));
+            let mut next = at + 1;
+            let mut whole = true;
+            for letter in letters.chars() {
+                let found = (next..self.actions.len())
+                    .take_while(|i| dialects.get(*i).is_some_and(Option::is_none))
+                    .find(|i| carry::node_letter(self.actions[*i]) == letter);
+                match found {
+                    Some(i) => {
+                        next = i + 1;
+                        self.numbered.push(Some(i));
+                    }
+                    None => {
+                        whole = false;
+                        self.numbered.push(None);
+                    }
+                }
+            }
+            self.groups.push(Group { dialect: *dialect, data, at, from, whole });
+        }
+        let mut first = 0;
+        for group in &self.groups {
+            let letters = group.data.get("actions").and_then(|l| l.str()).unwrap_or_default();
+            let count = letters.chars().count();
+            if group.whole {
+                self.owned.extend(self.numbered.iter().skip(first).take(count).flatten());
+            }
+            first += count;
+        }
+    }
+
+    fn read(mut self, sink: &mut dyn FnMut(Batch<'_>)) {
+        let groups = std::mem::take(&mut self.groups);
+        for group in &groups {
+            if let Some(shapes) = group.data.get("shapes") {
+                self.shapes.define(shapes);
+            }
+        }
+        self.count_cuts(&groups);
+        let native_first =
+            groups.first().is_none_or(|g| (0..g.at).any(|i| !self.owned.contains(&i)));
+        let mut thread = Thread::new(&self.options);
+        if native_first && self.options.start == Start::NewThread {
+            self.options.start = Start::Continue;
+        }
+        let mut decoders = Decoders { options: self.options.clone(), open: HashMap::new() };
+        let mut next = groups.iter().peekable();
+        for at in 0..self.actions.len() {
+            if let Some(group) = next.next_if(|g| g.at == at) {
+                if group.whole {
+                    self.group(group, &mut decoders, sink);
+                }
+                continue;
+            }
+            if self.owned.contains(&at) {
+                continue;
+            }
+            let mut events = Vec::new();
+            thread.action(self.actions[at], &mut Marks::new(), &mut events);
+            events.iter_mut().for_each(Event::single_line);
+            sink(Batch::native(events));
+        }
+        let mut events = Vec::new();
+        thread.end_step(&mut events);
+        if !events.is_empty() {
+            sink(Batch::native(events));
+        }
+        decoders.finish(sink);
+    }
+
+    fn entries(group: &Group<'d, 'a>) -> impl Iterator<Item = (Node<'d, 'a>, Node<'d, 'a>)> {
+        let records = group.data.get("records");
+        records.into_iter().flat_map(Node::children).map(|entry| match entry.get("record") {
+            Some(instance) => (entry, instance),
+            None => (entry, entry),
+        })
+    }
+
+    fn count_cuts(&mut self, groups: &[Group<'d, 'a>]) {
+        for group in groups.iter().filter(|g| g.whole) {
+            for (entry, instance) in Self::entries(group) {
+                let Some(cuts) = entry.get("cut") else { continue };
+                let Some(instance) = self.shapes.instance(instance) else { continue };
+                let times = cuts.children().count();
+                self.add_cuts(&instance, group.from, times);
+            }
+        }
+    }
+
+    fn add_cuts(&mut self, of: &Instance<'_>, base: usize, times: usize) {
+        let base = base + usize::from(of.base);
+        for slot in &of.shape.slots {
+            if let Slot::Bound { event, field, path, codec, .. } = slot
+                && codec.is_cut()
+            {
+                let key = (base + usize::from(*event), format!("{field}{path}"));
+                self.cuts.entry(key).or_default().left += times;
+            }
+        }
+        for item in of.lists.iter().flatten() {
+            self.add_cuts(item, base, times);
+        }
+    }
+
+    fn group(
+        &mut self,
+        group: &Group<'d, 'a>,
+        decoders: &mut Decoders,
+        sink: &mut dyn FnMut(Batch<'_>),
+    ) {
+        for (entry, instance) in Self::entries(group) {
+            let Some(instance) = self.shapes.instance(instance) else { continue };
+            let glue = entry.get("glue").and_then(|g| g.str());
+            let role = entry.get("role").and_then(|r| Role::named(&r.str()?)).unwrap_or(Role::Item);
+            let cuts: Vec<Option<usize>> = match entry.get("cut") {
+                Some(cuts) => cuts.children().map(|n| usize::try_from(n.i64()?).ok()).collect(),
+                None => vec![None],
+            };
+            for cut in cuts {
+                let mut body = String::new();
+                if self.render(&instance, group.from, cut.unwrap_or(0), &mut body).is_none() {
+                    continue;
+                }
+                decoders.record(group.dialect, glue.as_deref(), &body, role, sink);
+            }
+        }
+    }
+
+    /// Appends the text of an instance, its holes filled from the actions.
+    fn render(
+        &mut self,
+        of: &Instance<'_>,
+        base: usize,
+        cut: usize,
+        out: &mut String,
+    ) -> Option<()> {
+        let base = base + usize::from(of.base);
+        let shape = of.shape.clone();
+        let mut lists = of.lists.iter();
+        for (i, slot) in shape.slots.iter().enumerate() {
+            out.push_str(shape.chunks.get(i)?);
+            match slot {
+                Slot::Leaf { default, .. } => out.push_str(of.leaf(i).unwrap_or(default)),
+                Slot::Bound { event, field, path, codec, .. } => {
+                    let number = base + usize::from(*event);
+                    let action = *self.actions.get((*self.numbered.get(number)?)?)?;
+                    let value = action.get(field)?;
+                    let value = value.pointer(path)?;
+                    if codec.is_cut() {
+                        let key = (number, format!("{field}{path}"));
+                        let kept = of.leaf(i);
+                        self.cut(key, value, *codec, cut, kept, out);
+                    } else {
+                        fill(value, *codec, of.leaf(i), out);
+                    }
+                }
+                Slot::List { open, between, close, .. } => {
+                    out.push_str(open);
+                    for (i, item) in lists.next()?.iter().enumerate() {
+                        if i > 0 {
+                            out.push_str(between);
+                        }
+                        self.render(item, base, cut, out)?;
+                    }
+                    out.push_str(close);
+                }
+            }
+        }
+        out.push_str(shape.chunks.last()?);
+        Some(())
+    }
+
+    /// Appends the next piece of a text. The last one takes all that is left, so that a text
+    /// that was edited is still whole.
+    fn cut(
+        &mut self,
+        key: (usize, String),
+        value: Node<'_, '_>,
+        codec: Codec,
+        units: usize,
+        kept: Option<&str>,
+        out: &mut String,
+    ) {
+        let cutting = self.cuts.entry(key).or_default();
+        let body = cutting.body.get_or_insert_with(|| match codec {
+            Codec::CutPrint(style) => {
+                let mut printed = String::new();
+                print(value, style, &mut printed);
+                let mut body = String::new();
+                push_escaped(&printed, &mut body);
+                body
+            }
+            _ => text::minimal(value.body()).into_owned(),
+        });
+        cutting.left = cutting.left.saturating_sub(1);
+        let mut piece = String::new();
+        let mut cutter = text::Cutter::resume(body, cutting.state);
+        if cutting.left == 0 {
+            cutter.rest(&mut piece);
+        } else {
+            cutter.take(units, &mut piece);
+        }
+        cutting.state = cutter.state();
+        if codec == Codec::CutAscii {
+            piece = text::ascii(&piece);
+        }
+        match kept {
+            Some(literal) if text::minimal(inner(literal)) == text::minimal(&piece) => {
+                out.push_str(literal);
+            }
+            _ => {
+                out.push('"');
+                out.push_str(&piece);
+                out.push('"');
+            }
+        }
+    }
+}
+
+fn inner(literal: &str) -> &str {
+    literal.strip_prefix('"').and_then(|l| l.strip_suffix('"')).unwrap_or(literal)
+}
+
+/// Appends a value as its codec spells it, or as it was spelled while it means the same.
+fn fill(value: Node<'_, '_>, codec: Codec, kept: Option<&str>, out: &mut String) {
+    if let Some(literal) = kept {
+        let meant = match codec {
+            Codec::Quote(_) | Codec::Quoted => text::decode(inner(literal)).into_owned(),
+            _ => literal.to_owned(),
+        };
+        if Doc::parse(&meant).is_ok_and(|doc| same_value(doc.root(), value)) {
+            out.push_str(literal);
+            return;
+        }
+    }
+    match codec {
+        Codec::Ascii => {
+            out.push('"');
+            out.push_str(&text::ascii(value.body()));
+            out.push('"');
+        }
+        Codec::Print(style) => print(value, style, out),
+        Codec::Quote(style) => quoted(value, style, out),
+        Codec::Quoted => quoted(value, Style::Compact, out),
+        _ => out.push_str(&compact(value)),
+    }
+}
+
+fn quoted(value: Node<'_, '_>, style: Style, out: &mut String) {
+    let mut printed = String::new();
+    print(value, style, &mut printed);
+    out.push('"');
+    push_escaped(&printed, out);
+    out.push('"');
+}
+
+/// The decoders of the dialects whose records a document carries.
+struct Decoders {
+    options: DecodeOptions,
+    open: HashMap<Id, Open>,
+}
+
+struct Open {
+    decoder: Box<dyn Decoder>,
+    framing: Framing,
+    items: usize,
+    /// A document's pieces, until it is whole.
+    document: String,
+}
+
+impl Decoders {
+    fn record(
+        &mut self,
+        id: Id,
+        glue: Option<&str>,
+        body: &str,
+        role: Role,
+        sink: &mut dyn FnMut(Batch<'_>),
+    ) {
+        if id == Id::Journal {
+            self.options.start = Start::Continue;
+            if let Ok(doc) = Doc::parse(body)
+                && let Some(event) = Event::parse(doc.root())
+            {
+                sink(Batch::native(vec![event]));
+            }
+            return;
+        }
+        let Some(dialect) = dialect::get(id) else { return };
+        let options = &self.options;
+        let open = self.open.entry(id).or_insert_with(|| Open {
+            decoder: (dialect.decoder)(options),
+            framing: dialect.framing,
+            items: 0,
+            document: String::new(),
+        });
+        self.options.start = Start::Continue;
+        let usual_glue = match role {
+            Role::Item => open.framing.glue(open.items),
+            Role::Tail => open.framing.end(open.items),
+            Role::Head => "",
+        };
+        if open.framing == Framing::Document {
+            open.document.push_str(glue.unwrap_or(if role == Role::Item {
+                usual_glue
+            } else {
+                ""
+            }));
+            open.document.push_str(body);
+        } else {
+            let glue = glue.unwrap_or(usual_glue);
+            let record = Record { glue, usual_glue, body, role, index: open.items };
+            open.decoder.record(record, sink);
+        }
+        open.items += usize::from(role == Role::Item);
+    }
+
+    fn finish(mut self, sink: &mut dyn FnMut(Batch<'_>)) {
+        for open in self.open.values_mut() {
+            if !open.document.is_empty() {
+                let text = std::mem::take(&mut open.document);
+                open.decoder.record(Record::alone(&text), sink);
+            }
+            open.decoder.finish(sink);
+        }
+    }
+}
+
+/// The thread's agent, where there is just one.
+fn only_agent(root: Node<'_, '_>) -> Option<String> {
+    let mut agents = root.get("agents")?.members();
+    let (key, _) = agents.next()?;
+    agents.next().is_none().then(|| Raw::from(key).str().map(Into::into))?
+}

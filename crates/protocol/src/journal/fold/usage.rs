@@ -1,0 +1,115 @@
+//! Tokens by agent and model.
+
+use std::collections::BTreeMap;
+
+use crate::journal::{Event, Kind};
+use crate::json::{Node, Raw};
+
+/// Tokens by agent and model.
+#[derive(Debug, Default)]
+pub struct Usage {
+    /// By (agent, model), either empty if unknown.
+    pub by: BTreeMap<(String, String), Tokens>,
+    /// Tasks whose model calls told their usage; other tellings of the same would count twice.
+    told: std::collections::HashSet<String>,
+}
+
+/// Counts of tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Tokens {
+    /// Read by the model.
+    pub input: u64,
+    /// Written by the model.
+    pub output: u64,
+    /// Read from a cache, where told.
+    pub cached: u64,
+    /// Spent on thinking, where told.
+    pub reasoning: u64,
+    /// Model calls that told their usage.
+    pub calls: u64,
+    /// Cost, in whatever currency the source counts.
+    pub cost: f64,
+}
+
+impl Usage {
+    pub(super) fn apply(&mut self, event: &Event<'_>) {
+        let task = event.get("taskId").map_or_else(String::new, ToString::to_string);
+        match event.kind() {
+            Kind::StepFinished | Kind::Message => {
+                let Some(usage) = event.get("usage") else { return };
+                let Some(doc) = usage.doc() else { return };
+                if event.kind() == Kind::StepFinished {
+                    self.told.insert(task);
+                }
+                self.add(event, tokens(doc.root()));
+            }
+            Kind::LlmUsage if !self.told.contains(&task) => {
+                let count = |field: &str| {
+                    event.get(field).and_then(Raw::i64).and_then(|n| u64::try_from(n).ok())
+                };
+                let detail = |field: &str, pointer: &str| {
+                    let value = event.at(field, pointer)?.i64()?;
+                    u64::try_from(value).ok()
+                };
+                self.add(
+                    event,
+                    Tokens {
+                        input: count("prompt_tokens").unwrap_or(0),
+                        output: count("completion_tokens").unwrap_or(0),
+                        cached: detail("prompt_tokens_details", "/cached_tokens").unwrap_or(0),
+                        reasoning: detail("completion_tokens_details", "/reasoning_tokens")
+                            .unwrap_or(0),
+                        calls: 1,
+                        cost: event.get("cost").and_then(Raw::f64).unwrap_or(0.0),
+                    },
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, event: &Event<'_>, tokens: Tokens) {
+        let text = |field: &str| event.str(field).map(|s| s.into_owned()).unwrap_or_default();
+        let total = self.by.entry((text("agentId"), text("model"))).or_default();
+        total.input += tokens.input;
+        total.output += tokens.output;
+        total.cached += tokens.cached;
+        total.reasoning += tokens.reasoning;
+        total.calls += tokens.calls;
+        total.cost += tokens.cost;
+    }
+
+    /// All tokens together.
+    pub fn total(&self) -> Tokens {
+        self.by.values().fold(Tokens::default(), |mut sum, t| {
+            sum.input += t.input;
+            sum.output += t.output;
+            sum.cached += t.cached;
+            sum.reasoning += t.reasoning;
+            sum.calls += t.calls;
+            sum.cost += t.cost;
+            sum
+        })
+    }
+}
+
+fn tokens(usage: Node<'_, '_>) -> Tokens {
+    let count = |names: &[&str]| {
+        names
+            .iter()
+            .find_map(|name| usage.get(name).and_then(Node::i64))
+            .and_then(|n| u64::try_from(n).ok())
+            .unwrap_or(0)
+    };
+    Tokens {
+        input: count(&["input_tokens", "prompt_tokens", "inputTokens"]),
+        output: count(&["output_tokens", "completion_tokens", "outputTokens"]),
+        cached: count(&["cache_read_tokens", "cached_tokens", "cachedInputTokens"]),
+        reasoning: count(&["reasoning_tokens", "output_reasoning_tokens", "reasoningTokens"]),
+        calls: 1,
+        cost: usage
+            .some("cost")
+            .and_then(|c| c.f64().or_else(|| c.str()?.parse().ok()))
+            .unwrap_or(0.0),
+    }
+}
