@@ -67,7 +67,7 @@ fn part(node: Node<'_, '_>) -> Option<Part> {
     if let Some(text) = text("text") {
         return Some(Part::Text(text));
     }
-    let media_type = text("media_type");
+    let media_type = text("media_type").filter(|m| !m.is_empty());
     let name = text("name");
     let data = text("image_base64").or_else(|| text("data"));
     let (source, found) = if let Some(data) = data {
