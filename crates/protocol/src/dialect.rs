@@ -13,6 +13,7 @@ pub mod ai_sdk_messages;
 pub mod ai_sdk_stream;
 pub mod aitp;
 mod document;
+mod draft;
 pub mod envelope;
 pub mod journal;
 pub mod looopy;
@@ -21,6 +22,7 @@ pub mod pydantic_ai;
 pub mod thread_protocol;
 
 mod convert;
+mod object;
 mod opening;
 mod options;
 
@@ -28,7 +30,7 @@ pub use adapter::{JsonRecords, ReadJson};
 pub use convert::{Decoding, Encoding, decode};
 pub use document::{Documents, ReadDocument};
 pub use opening::Opening;
-pub use options::{DecodeOptions, EncodeOptions, Start, Target};
+pub use options::{DecodeOptions, EncodeOptions, Frames, Start, Target};
 
 use crate::journal::{Batch, Kind};
 use crate::record::{Framing, Record, Role};

@@ -89,6 +89,18 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
                         e
                     })
                 }
+                sse::Data::Joined(_) if sse::unseparated(record.body).is_some() => {
+                    let message = "events without a blank line between them";
+                    report.warning("sse-separator", &pointer, None, message);
+                    for line in sse::unseparated(record.body).into_iter().flatten() {
+                        if let sse::Data::Line { text, .. } = sse::data(line)
+                            && let Ok(doc) = Doc::parse(text)
+                        {
+                            validator.value(&pointer, doc.root(), report);
+                        }
+                    }
+                    return;
+                }
                 sse::Data::Joined(text) => {
                     match Doc::parse(&text) {
                         Ok(doc) => validator.value(&pointer, doc.root(), report),

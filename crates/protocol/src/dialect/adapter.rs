@@ -1,6 +1,6 @@
 //! From records to JSON values, for the dialects whose records are one JSON value each.
 
-use super::{Decoder, Id};
+use super::{DecodeOptions, Decoder, Frames, Id};
 use crate::journal::{Batch, Event};
 use crate::json::{Doc, Node};
 use crate::record::{Record, Role};
@@ -28,12 +28,18 @@ pub struct JsonRecords<R> {
     reader: R,
     shapes: Shapes,
     marks: Marks,
+    frames: Frames,
 }
 
 impl<R: ReadJson> JsonRecords<R> {
     /// A decoder around a reader.
     pub fn new(reader: R) -> Self {
-        Self { reader, shapes: Shapes::new(), marks: Marks::new() }
+        Self { reader, shapes: Shapes::new(), marks: Marks::new(), frames: Frames::Keep }
+    }
+
+    /// A decoder that keeps frames only if the options ask for them.
+    pub fn with(reader: R, options: &DecodeOptions) -> Self {
+        Self { frames: options.frames, ..Self::new(reader) }
     }
 
     fn json<'a>(&mut self, record: Record<'a>, data: sse::Data<'a>) -> Batch<'a> {
@@ -64,6 +70,9 @@ impl<R: ReadJson> JsonRecords<R> {
         for event in &mut events {
             event.single_line();
         }
+        if self.frames == Frames::Skip {
+            return Batch { events, frame: None };
+        }
         // Ids and retry times differ from event to event; everything else before the data repeats.
         let mut before = Vec::new();
         let head = record.body.get(..offset).unwrap_or("");
@@ -84,6 +93,13 @@ impl<R: ReadJson> Decoder for JsonRecords<R> {
     fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>)) {
         if record.role == Role::Tail {
             sink(Batch { events: Vec::new(), frame: Some(self.shapes.literal(R::ID, record)) });
+            return;
+        }
+        if let Some(lines) = sse::unseparated(record.body) {
+            for (i, body) in lines.enumerate() {
+                let glue = if i == 0 { record.glue } else { "" };
+                self.record(Record { glue, body, ..record }, sink);
+            }
             return;
         }
         let data = if record.body.starts_with(['{', '[', '"']) {
