@@ -15,6 +15,9 @@ use crate::sse;
 
 /// A dialect's checks, over one source.
 pub trait Validator {
+    /// Hears the server-sent event that the next value comes in; empty for a bare value.
+    fn head(&mut self, _event: &str) {}
+
     /// Checks a record's value. `pointer` is the record's own.
     fn value(&mut self, pointer: &str, value: Node<'_, '_>, report: &mut Report);
 
@@ -73,8 +76,10 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
             || dialect.framing != Framing::Sse
             || array
         {
+            validator.head("");
             Doc::parse(record.body).map(|doc| (0, doc))
         } else {
+            validator.head(record.body);
             match sse::data(record.body) {
                 sse::Data::Line { offset, text }
                     if text.starts_with(['{', '[', '"']) && text != "[DONE]" =>
@@ -145,6 +150,11 @@ fn foreign(pointer: &str, event: &str, report: &mut Report) {
     if fields.peek().is_some()
         && !fields.any(|f| matches!(f.name, "" | "data" | "event" | "id" | "retry"))
     {
+        if pointer == "/0" && event.starts_with("HTTP/") {
+            let message = "the head of an HTTP response before the stream";
+            report.warning("sse-http-head", pointer, Some(0..event.len()), message);
+            return;
+        }
         let message = "not a server-sent event: it has no data, event, id, retry or comment line";
         report.error("sse-field", pointer, Some(0..event.len()), message);
     }

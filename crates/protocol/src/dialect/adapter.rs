@@ -12,6 +12,9 @@ pub trait ReadJson {
     /// Whose it is.
     const ID: Id;
 
+    /// Hears the server-sent event that the next value comes in; empty for a bare value.
+    fn sse_lines(&mut self, _event: &str) {}
+
     /// Appends what the value means, and marks which of its values the events hold.
     fn read<'a>(&mut self, root: Node<'_, 'a>, marks: &mut Marks, events: &mut Vec<Event<'a>>);
 
@@ -47,6 +50,7 @@ impl<R: ReadJson> JsonRecords<R> {
                     let mut events = Vec::new();
                     self.marks.clear();
                     self.reader.read(doc.root(), &mut self.marks, &mut events);
+                    events.iter_mut().for_each(Event::single_line);
                     batch.events = events.iter().map(Event::to_owned).collect();
                 }
                 return batch;
@@ -62,8 +66,8 @@ impl<R: ReadJson> JsonRecords<R> {
         }
         // Ids and retry times differ from event to event; everything else before the data repeats.
         let mut before = Vec::new();
-        if offset > 0 {
-            let head = record.body.get(..offset).unwrap_or("");
+        let head = record.body.get(..offset).unwrap_or("");
+        if !matches!(head, "" | "data: ") {
             before.extend(
                 sse::fields(head)
                     .filter(|f| f.name != "data" && f.name != "event" && !f.value.is_empty())
@@ -90,8 +94,10 @@ impl<R: ReadJson> Decoder for JsonRecords<R> {
             return;
         }
         let data = if record.body.starts_with(['{', '[', '"']) {
+            self.reader.sse_lines("");
             sse::Data::Line { offset: 0, text: record.body }
         } else {
+            self.reader.sse_lines(record.body);
             sse::data(record.body)
         };
         sink(self.json(record, data));

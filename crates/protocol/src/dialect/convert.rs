@@ -3,7 +3,7 @@
 use super::{DecodeOptions, Decoder, Dialect, EncodeOptions, Encoder, Records};
 use crate::journal::Batch;
 use crate::json::{SyntaxError, SyntaxKind};
-use crate::record::{Feeder, Writer, split};
+use crate::record::{Feeder, Framing, Writer, split};
 use crate::residue;
 
 /// Reads a whole source, passing on batch after batch.
@@ -22,8 +22,15 @@ pub fn decode(
 pub struct Decoding {
     decoder: Box<dyn Decoder>,
     feeder: Feeder,
+    framing: Framing,
     pending: Vec<u8>,
+    /// Do not look again before this many bytes are pending.
+    wait: usize,
 }
+
+/// From this size on, a record that is not complete is looked at again only when twice as much
+/// of it has arrived, so that reading a huge one takes time in proportion to its size.
+const LARGE: usize = 1 << 20;
 
 impl Decoding {
     /// Begins to read.
@@ -31,7 +38,9 @@ impl Decoding {
         Self {
             decoder: (dialect.decoder)(options),
             feeder: Feeder::new(dialect.framing),
+            framing: dialect.framing,
             pending: Vec::new(),
+            wait: 0,
         }
     }
 
@@ -42,10 +51,14 @@ impl Decoding {
         mut sink: impl FnMut(Batch<'_>),
     ) -> Result<(), SyntaxError> {
         self.pending.extend_from_slice(bytes);
+        if self.framing == Framing::Document || self.pending.len() < self.wait {
+            return Ok(());
+        }
         let text = valid_prefix(&self.pending)?;
         let decoder = &mut self.decoder;
         let used = self.feeder.feed(text, |record| decoder.record(record, &mut sink));
         self.pending.drain(..used);
+        self.wait = if self.pending.len() >= LARGE { self.pending.len() * 2 } else { 0 };
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Building a record's frame from what a decoder marked.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::ops::Range;
@@ -25,7 +26,7 @@ enum Mark {
     Open,
     List,
     Implied,
-    Bound { event: u16, field: &'static str, path: Box<str>, codec: Codec },
+    Bound { event: u16, field: Cow<'static, str>, path: Box<str>, codec: Codec },
 }
 
 impl Marks {
@@ -56,24 +57,29 @@ impl Marks {
 
     /// The value is the `field` of the record's event number `event`.
     pub fn bind(&mut self, node: Node<'_, '_>, event: usize, field: &'static str) {
-        self.bound(node, event, field, "", Codec::Same);
+        self.bound(node, event, Cow::Borrowed(field), "", Codec::Same);
+    }
+
+    /// Like [`Marks::bind`], for a field whose name is the source's own.
+    pub fn bind_named(&mut self, node: Node<'_, '_>, event: usize, field: &str) {
+        self.bound(node, event, Cow::Owned(field.to_owned()), "", Codec::Same);
     }
 
     /// The value stands inside the field, at a JSON pointer.
     pub fn bind_at(&mut self, node: Node<'_, '_>, event: usize, field: &'static str, path: &str) {
-        self.bound(node, event, field, path, Codec::Same);
+        self.bound(node, event, Cow::Borrowed(field), path, Codec::Same);
     }
 
     /// The value is a string that holds the field's JSON text.
     pub fn quoted(&mut self, node: Node<'_, '_>, event: usize, field: &'static str) {
-        self.bound(node, event, field, "", Codec::Quoted);
+        self.bound(node, event, Cow::Borrowed(field), "", Codec::Quoted);
     }
 
     fn bound(
         &mut self,
         node: Node<'_, '_>,
         event: usize,
-        field: &'static str,
+        field: Cow<'static, str>,
         path: &str,
         codec: Codec,
     ) {
@@ -86,6 +92,8 @@ impl Marks {
 #[derive(Debug, Default)]
 pub struct Shapes {
     known: HashMap<u64, Vec<Arc<Shape>>, BuildHasherDefault<Mix>>,
+    /// The shape used last, which in a stream is mostly the next one too.
+    last: Option<Arc<Shape>>,
 }
 
 impl Shapes {
@@ -164,6 +172,9 @@ impl Shapes {
 
     fn intern(&mut self, text: &str, walk: &Walk<'_, '_, '_>) -> Arc<Shape> {
         let slots = &walk.slots;
+        if let Some(last) = self.last.as_ref().filter(|s| matches(s, text, slots)) {
+            return last.clone();
+        }
         let mut hash = Mix::default();
         let mut at = 0;
         for slot in slots {
@@ -173,11 +184,15 @@ impl Shapes {
         }
         hash.write(text.get(at..).unwrap_or("").as_bytes());
         let known = self.known.entry(hash.finish()).or_default();
-        if let Some(shape) = known.iter().find(|s| matches(s, text, slots)) {
-            return shape.clone();
-        }
-        let shape = Arc::new(make(text, walk));
-        known.push(shape.clone());
+        let shape = match known.iter().find(|s| matches(s, text, slots)) {
+            Some(shape) => shape.clone(),
+            None => {
+                let shape = Arc::new(make(text, walk));
+                known.push(shape.clone());
+                shape
+            }
+        };
+        self.last = Some(shape.clone());
         shape
     }
 }
@@ -217,7 +232,7 @@ fn make(text: &str, walk: &Walk<'_, '_, '_>) -> Shape {
                 },
                 What::Bound { event, field, path, codec, .. } => Slot::Bound {
                     event: *event,
-                    field: (*field).into(),
+                    field: field.as_ref().into(),
                     path: path.clone(),
                     codec: *codec,
                     pointer,
@@ -248,7 +263,7 @@ enum What<'a> {
     Leaf(Leaf),
     Bound {
         event: u16,
-        field: &'static str,
+        field: Cow<'static, str>,
         path: Box<str>,
         codec: Codec,
         /// Whether rendering would spell it differently.
@@ -275,7 +290,7 @@ impl What<'_> {
             (
                 What::Bound { event, field, path, codec, .. },
                 Slot::Bound { event: e, field: f, path: p, codec: c, .. },
-            ) => event == e && **f == **field && **p == **path && codec == c,
+            ) => event == e && **f == *field.as_ref() && **p == **path && codec == c,
             (
                 What::List { open, between, close, .. },
                 Slot::List { open: o, between: b, close: c, .. },
@@ -318,7 +333,7 @@ struct Walk<'m, 'a, 'e> {
 
 impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
     fn new(marks: &'m [(u32, Mark)], events: &'e [Event<'a>], base: u16, offset: isize) -> Self {
-        let slots = Vec::with_capacity(16);
+        let slots = Vec::with_capacity(8);
         Self { marks, events, base, offset, slots, opened: Vec::new(), parent: ROOT }
     }
 
@@ -372,7 +387,7 @@ impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
                     .is_some_and(|raw| renders_as(raw, path, *codec, node));
                 let literal = if rendered { Spelling::AsRendered } else { Spelling::Kept };
                 let event = event.saturating_sub(self.base);
-                let (path, codec) = (path.clone(), *codec);
+                let (field, path, codec) = (field.clone(), path.clone(), *codec);
                 self.slot(node, key, What::Bound { event, field, path, codec, literal });
             }
         }

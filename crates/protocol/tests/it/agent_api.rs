@@ -51,7 +51,7 @@ pub(crate) fn gist(name: &str, source: &str) -> Gist {
     let mut gist = Gist::default();
     let told = |value: &Raw<'_>| match (value.str(), value.doc()) {
         (Some(text), _) => match Doc::parse(&text) {
-            Ok(doc) if text.starts_with(['{', '[']) => compact(&doc),
+            Ok(doc) if text.trim().starts_with(['{', '[']) => compact(&doc),
             _ => text.into_owned(),
         },
         (None, Some(doc)) => compact(&doc),
@@ -63,7 +63,9 @@ pub(crate) fn gist(name: &str, source: &str) -> Gist {
             ActionKind::AssistantMessage => gist.text.push_str(&action.text()),
             ActionKind::ToolCall => {
                 let name = action.get("toolName").map(ToString::to_string).unwrap_or_default();
-                gist.calls.push(format!("{id} {name} {}", told(&action.arguments())));
+                // A model that wrote nothing wrote no arguments.
+                let arguments = Some(told(&action.arguments())).filter(|a| !a.is_empty());
+                gist.calls.push(format!("{id} {name} {}", arguments.as_deref().unwrap_or("{}")));
             }
             ActionKind::ToolReturn => {
                 let value = action.get("result").or(action.get("error"));

@@ -41,7 +41,8 @@ struct Response {
     id: String,
     number: u64,
     created: i64,
-    output: Vec<String>,
+    /// Messages that ended, with the number each began at: they are read in that order.
+    output: Vec<(u64, String)>,
     open: Vec<Message>,
     usage: Usage,
     /// Whether an agent said something in it.
@@ -62,6 +63,8 @@ struct Message {
     /// What it streams: a part or a call, by the source's id.
     key: String,
     id: String,
+    /// Its first sequence number.
+    began: u64,
     kind: &'static str,
     role: &'static str,
     metadata: String,
@@ -279,7 +282,9 @@ impl Stage {
         let output = if begins || response.output.is_empty() && completed.is_none() {
             String::from("null")
         } else {
-            format!("[{}]", response.output.join(","))
+            response.output.sort_by_key(|(began, _)| *began);
+            let all: Vec<&str> = response.output.iter().map(|(_, m)| m.as_str()).collect();
+            format!("[{}]", all.join(","))
         };
         let usage = match &response.usage {
             usage if usage.any && !begins => Object::new()

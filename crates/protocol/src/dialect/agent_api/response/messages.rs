@@ -29,6 +29,7 @@ impl Stage {
             task: task.to_owned(),
             key: key.to_owned(),
             id,
+            began: self.response.as_ref().map_or(0, |r| r.number),
             kind,
             role,
             metadata,
@@ -76,7 +77,7 @@ impl Stage {
         let contents = format!("[{}]", contents.join(","));
         let Some(response) = self.response.as_mut() else { return };
         let record = message.record(&response.next(), status, &contents, end.error);
-        response.output.push(record.clone());
+        response.output.push((message.began, record.clone()));
         self.step(record);
     }
 
