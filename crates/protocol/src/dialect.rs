@@ -30,7 +30,7 @@ pub use adapter::{JsonRecords, ReadJson};
 pub use convert::{Decoding, Encoding, decode};
 pub use document::{Documents, ReadDocument};
 pub use opening::Opening;
-pub use options::{DecodeOptions, EncodeOptions, Start, Target};
+pub use options::{DecodeOptions, EncodeOptions, Frames, Start, Target};
 
 use crate::journal::{Batch, Kind};
 use crate::record::{Framing, Record, Role};

@@ -14,6 +14,7 @@ mod model;
 mod paint;
 mod part;
 mod pen;
+mod say;
 mod status;
 mod tables;
 mod validate;

@@ -1,6 +1,6 @@
 //! From records to JSON values, for the dialects whose records are one JSON value each.
 
-use super::{Decoder, Id};
+use super::{DecodeOptions, Decoder, Frames, Id};
 use crate::journal::{Batch, Event};
 use crate::json::{Doc, Node};
 use crate::record::{Record, Role};
@@ -28,12 +28,18 @@ pub struct JsonRecords<R> {
     reader: R,
     shapes: Shapes,
     marks: Marks,
+    frames: Frames,
 }
 
 impl<R: ReadJson> JsonRecords<R> {
     /// A decoder around a reader.
     pub fn new(reader: R) -> Self {
-        Self { reader, shapes: Shapes::new(), marks: Marks::new() }
+        Self { reader, shapes: Shapes::new(), marks: Marks::new(), frames: Frames::Keep }
+    }
+
+    /// A decoder that keeps frames only if the options ask for them.
+    pub fn with(reader: R, options: &DecodeOptions) -> Self {
+        Self { frames: options.frames, ..Self::new(reader) }
     }
 
     fn json<'a>(&mut self, record: Record<'a>, data: sse::Data<'a>) -> Batch<'a> {
@@ -63,6 +69,9 @@ impl<R: ReadJson> JsonRecords<R> {
         self.reader.read(doc.root(), &mut self.marks, &mut events);
         for event in &mut events {
             event.single_line();
+        }
+        if self.frames == Frames::Skip {
+            return Batch { events, frame: None };
         }
         // Ids and retry times differ from event to event; everything else before the data repeats.
         let mut before = Vec::new();

@@ -149,6 +149,8 @@ struct Run {
     done: bool,
     waiting: bool,
     texts: Vec<Part>,
+    /// Text without an id that ended because something else began, until a whole text repeats it.
+    said: String,
     thoughts: Vec<Part>,
     /// Tool call ids seen, with the tool's name, and whether the call is complete.
     calls: HashMap<String, (Option<Raw<'static>>, bool, bool)>,
@@ -412,6 +414,10 @@ impl Flow {
             Some(id) => p.id == *id,
             None => true,
         });
+        let said = std::mem::take(&mut self.run(task).said);
+        if given.is_none() && open.is_none() && !said.is_empty() && said == body {
+            return;
+        }
         let known = open.map(|at| self.run(task).texts[at].body.clone());
         match (open, known) {
             (Some(at), Some(known)) if !known.is_empty() => {
@@ -541,6 +547,11 @@ impl Flow {
         run.thoughts = open;
         for part in thoughts {
             out(task, None, thought_finished(part));
+        }
+        for part in &closing {
+            if !part.named {
+                run.said.push_str(&part.body);
+            }
         }
         for part in closing {
             out(task, None, Signal::TextFinished { id: part.id, body: part.body });

@@ -187,8 +187,7 @@ specs! {
         f("toolCallId", Text, Must), f("toolName", Text, Must), f("success", Bool, Must),
         f("result", Any, May), f("error", Text, May), f("outcome", OneOf(&["success", "failed",
         "denied", "interrupted", "retried", "validation_error"]), May), f("icon", Text, May),
-        f("preliminary", Bool, May), f("providerExecuted", Bool, May),
-        f("messageId", Text, May)]
+        f("preliminary", Bool, May), f("providerExecuted", Bool, May), f("messageId", Text, May)]
     InputRequired "input-required" "A task needs an answer to go on." [
         f("inputId", Text, Must), f("requireUser", Bool, May), f("inputType", INPUT, Must),
         f("prompt", Text, Must), f("schema", Object, May), f("options", Array, May),

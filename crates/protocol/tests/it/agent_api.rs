@@ -1,12 +1,13 @@
 //! `agent-api`: what only this dialect promises.
 
+use selvedge_protocol::canonical::canonical;
 use selvedge_protocol::diagnostic::{Report, Severity};
 use selvedge_protocol::dialect::{
     self, DecodeOptions, Dialect, EncodeOptions, Encoding, Target, decode,
 };
 use selvedge_protocol::journal::Kind;
 use selvedge_protocol::journal::transcript::{ActionKind, Transcript};
-use selvedge_protocol::json::{Doc, Raw, Style, print};
+use selvedge_protocol::json::{Doc, Raw};
 use selvedge_protocol::validate::validate;
 
 use crate::identity::convert;
@@ -49,13 +50,10 @@ pub(crate) fn gist(name: &str, source: &str) -> Gist {
         }
     });
     let mut gist = Gist::default();
-    let told = |value: &Raw<'_>| match (value.str(), value.doc()) {
-        (Some(text), _) => match Doc::parse(&text) {
-            Ok(doc) if text.trim().starts_with(['{', '[']) => compact(&doc),
-            _ => text.into_owned(),
-        },
-        (None, Some(doc)) => compact(&doc),
-        _ => value.to_string(),
+    // Numbers and keys may be spelled and ordered otherwise.
+    let told = |value: &Raw<'_>| {
+        let text = value.str().map_or_else(|| value.to_string(), |text| text.into_owned());
+        if text.trim().starts_with(['{', '[']) { canonical(&text).unwrap_or(text) } else { text }
     };
     for action in transcript.actions() {
         let id = action.get("toolCallId").map(ToString::to_string).unwrap_or_default();
@@ -75,12 +73,6 @@ pub(crate) fn gist(name: &str, source: &str) -> Gist {
         }
     }
     gist
-}
-
-fn compact(doc: &Doc<'_>) -> String {
-    let mut out = String::new();
-    print(doc.root(), Style::Compact, &mut out);
-    out
 }
 
 /// Writes a source in a dialect, for a version of its peer.

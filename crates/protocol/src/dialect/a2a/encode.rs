@@ -1,8 +1,8 @@
 //! Events to stream responses.
 
 use super::model::{EVENTS_EXTENSION, State, Version};
-use super::pen::{Pen, metadata};
-use super::write::Envelope;
+use super::pen::Pen;
+use super::write::{Envelope, clean};
 use crate::dialect::{EncodeOptions, Encoder, Records};
 use crate::journal::flow::{Flow, Outcome, Signal, Waiting};
 use crate::journal::{Batch, Event, Kind};
@@ -161,7 +161,7 @@ impl Script {
         let mut text = String::new();
         event.write(&mut text);
         let value = format!("{{{}:{text}}}", crate::json::quote(EVENTS_EXTENSION));
-        self.pen.extra(task, event, metadata(&value), out);
+        self.pen.extra(task, event, clean(&value), out);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Texts, files and data as artifacts.
 
-use super::pen::{Pen, Run, members, object};
+use super::pen::{Pen, Run};
+use super::say::{members, object};
 use super::write::{Object, Part, array, clean, clean_body, parts, split_half, string};
 use crate::dialect::Records;
 use crate::journal::{Event, Kind};
@@ -167,11 +168,21 @@ impl Pen {
         let name = event.get("name").or_else(|| event.get("title")).and_then(string);
         let parts: Vec<_> = parts.iter().map(|p| p.write(self.version)).collect();
         let artifact = about(event)
-            .first("artifactId", id)
+            .first("artifactId", id.as_str())
             .some("name", name)
             .some("description", event.get("description").and_then(string))
             .with("parts", array(&parts));
-        let append = event.get("index").and_then(Raw::i64).is_some_and(|i| i > 0);
+        // Only what has begun can go on: peers refuse anything else. A first chunk that comes late
+        // goes on, one that comes again begins anew.
+        let first = event.get("index").and_then(Raw::i64).is_none_or(|i| i == 0);
+        let Some(run) = self.runs.get_mut(task) else { return };
+        let append = match run.files.get_mut(&id) {
+            Some(begun) => !std::mem::replace(begun, *begun || first) || !first,
+            None => {
+                run.files.insert(id.clone(), first);
+                false
+            }
+        };
         let last = event.get("complete").is_none_or(|c| c.bool() == Some(true));
         let chunk = Chunk { artifact, append, last, metadata: rest(event) };
         self.artifact(task, Some(event), chunk, out);

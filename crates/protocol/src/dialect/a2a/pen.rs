@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use super::model::{ANSWER_FIELDS, AUTH_FIELDS, INPUT_FIELDS, State, Version, usual_input};
 use super::paint::Text;
-use super::write::{Envelope, Object, Part, array, clean, is_timestamp, parts, string};
+use super::say::{Says, members, object, time};
+use super::write::{Envelope, Object, Part, array, clean, string};
 use crate::dialect::Records;
 use crate::journal::flow::DEFAULT_TASK;
 use crate::journal::{Event, Kind};
@@ -46,6 +47,8 @@ pub(super) struct Run {
     pub(super) texts: HashMap<String, Text>,
     /// Artifact ids that were given out.
     pub(super) used: HashMap<String, u32>,
+    /// Files and data that began, and whether their first chunk came.
+    pub(super) files: HashMap<String, bool>,
     /// What the agent said last, and all it said.
     pub(super) last: String,
     pub(super) all: String,
@@ -457,59 +460,4 @@ impl Pen {
             self.update(&task, None, State::Completed, None, None, None, out);
         }
     }
-}
-
-/// A message to write.
-struct Says<'e> {
-    user: bool,
-    id: Option<&'e Raw<'e>>,
-    parts: Vec<Part>,
-    metadata: Option<String>,
-}
-
-impl<'e> Says<'e> {
-    fn agent(body: &str) -> Self {
-        Self { user: false, id: None, parts: vec![Part::text(body)], metadata: None }
-    }
-
-    /// What a user said, or what an agent asked of another.
-    fn user(event: &'e Event<'e>) -> Self {
-        let content = event.get("content").or_else(|| event.get("prompt"));
-        Self {
-            user: true,
-            id: event.get("messageId"),
-            parts: parts(content, event.get("attachments")),
-            metadata: object(event),
-        }
-    }
-}
-
-/// JSON text for a record's metadata.
-pub(super) fn metadata(value: &str) -> String {
-    clean(value)
-}
-
-fn time(event: &Event<'_>) -> Option<String> {
-    let body = event.body("timestamp")?;
-    is_timestamp(body).then(|| format!("\"{body}\""))
-}
-
-/// An event's metadata.
-pub(super) fn object(event: &Event<'_>) -> Option<String> {
-    event.get("metadata").filter(|m| m.is_object()).map(|m| clean(m))
-}
-
-/// Some fields of an event as an object.
-pub(super) fn members(event: &Event<'_>, fields: &[&str]) -> String {
-    let mut out = String::from("{");
-    for (name, value) in event.fields().filter(|(name, _)| fields.contains(name)) {
-        if out.len() > 1 {
-            out.push(',');
-        }
-        out.push_str(&quote(name));
-        out.push(':');
-        out.push_str(value);
-    }
-    out.push('}');
-    out
 }

@@ -65,7 +65,8 @@ struct Open {
 struct OpenCall {
     task: String,
     id: String,
-    written: bool,
+    /// The arguments so far, as a string body.
+    written: String,
 }
 
 struct Announced {
@@ -302,6 +303,11 @@ impl Stage {
             if let Some(rest) = parts::beside_text(event) {
                 self.custom(task, "\"content\"", &rest, event);
             }
+            return;
+        }
+        if role == "tool" {
+            let value = parts::fields(event, &["messageId", "content"]);
+            self.custom(task, "\"tool_message\"", &value, event);
             return;
         }
         let busy = self.run.as_ref().is_some_and(Run::busy);

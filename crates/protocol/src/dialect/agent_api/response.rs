@@ -68,8 +68,8 @@ struct Message {
     kind: &'static str,
     role: &'static str,
     metadata: String,
-    /// A call's arguments so far, as a string body.
-    arguments: String,
+    /// Its text or its arguments so far, as a string body.
+    body: String,
     name: String,
 }
 
@@ -145,7 +145,7 @@ impl Stage {
                 let key = event.and_then(|e| e.get("toolCallId")).map(|id| text(id));
                 let open = self.response.as_mut().and_then(|r| r.find(task, key.as_deref()?));
                 if let Some(open) = open {
-                    open.arguments.push_str(&body);
+                    open.body.push_str(&body);
                 }
             }
             Signal::Call { arguments, .. } => self.call(task, &arguments, event),

@@ -208,6 +208,7 @@ impl Chat {
         let usual = approval_prompt(&tool.name.str().unwrap_or_default());
         let prompt = event.get("prompt").filter(|p| !p.is(&usual) && !p.is(""));
         tool.state = State::ApprovalRequested;
+        let more = meta::says_more(event, meta::ASKED.0, meta::ASKED.1);
         tool.approval = Some(Approval {
             id: id.to_owned(),
             descriptor: meta::find(event, "approvalDescriptor").filter(|d| !d.is_null()),
@@ -218,6 +219,9 @@ impl Chat {
             approved: None,
             reason: None,
         });
+        if more {
+            self.as_data(event);
+        }
     }
 
     pub(super) fn answered(&mut self, event: &Event<'_>) {
@@ -242,6 +246,11 @@ impl Chat {
         }
         if let Some(provider) = meta::find(event, "providerMetadata") {
             tool.call_provider = Some(provider);
+        }
+        // Who answered is not said unless it was the user.
+        let user = event.get("providedBy").is_none_or(|by| by.is("user"));
+        if !user || meta::says_more(event, meta::ANSWERED.0, meta::ANSWERED.1) {
+            self.as_data(event);
         }
     }
 
@@ -295,7 +304,11 @@ impl Chat {
             .some("filename", event.get("name").map(Raw::as_str))
             .body("url", &url)
             .end();
-        self.message(event).push(Part::Fixed(json));
+        let message = self.message(event);
+        message.push(Part::Fixed(json));
+        if meta::says_more(event, meta::FILE, &[]) {
+            message.set_data("file-write", None, Raw::owned(event_data(event, Some("data"))));
+        }
     }
 
     /// What UIMessages have no part for, as data of its own.
@@ -359,6 +372,22 @@ pub(in crate::dialect) fn error_text(event: &Event<'_>, denied: bool) -> Raw<'st
     }
 }
 
+/// What a source says that its part or chunk has no field for, as provider metadata of our own.
+fn unsaid(event: &Event<'_>, written: &[&str]) -> Option<Raw<'static>> {
+    let mut rest = String::new();
+    for name in ["sourceId", "url", "title", "mediaType", "filename"] {
+        if let Some(value) = event.get(name).filter(|v| v.body().is_some())
+            && !written.contains(&name)
+        {
+            rest.push_str(if rest.is_empty() { "{\"selvedge\":{\"" } else { ",\"" });
+            rest.push_str(name);
+            rest.push_str("\":");
+            rest.push_str(value);
+        }
+    }
+    (!rest.is_empty()).then(|| Raw::owned(rest + "}}"))
+}
+
 /// A source or file as a part or chunk.
 pub(in crate::dialect) fn write_source(
     event: &Event<'_>,
@@ -369,13 +398,19 @@ pub(in crate::dialect) fn write_source(
     let get = |name: &str| event.get(name).filter(|v| v.body().is_some()).map(Raw::as_str);
     let (id, url, title, media) = (get("sourceId"), get("url"), get("title"), get("mediaType"));
     let given = event.body("sourceType");
-    let provider = meta::find(event, "providerMetadata");
     let kind = match given {
         Some(kind) => kind,
         None if id.is_none() && url.is_some() && media.is_some() => "file",
         None if url.is_some() => "url",
         None => "document",
     };
+    let written: &[&str] = match kind {
+        "file" | "reasoning-file" if part => &["url", "mediaType", "filename"],
+        "file" | "reasoning-file" => &["url", "mediaType"],
+        "url" => &["sourceId", "url", "title"],
+        _ => &["sourceId", "title", "mediaType", "filename"],
+    };
+    let provider = meta::find(event, "providerMetadata").or_else(|| unsaid(event, written));
     let id = id.or(url).unwrap_or("\"source\"");
     let mut object = Object::new(out);
     match kind {

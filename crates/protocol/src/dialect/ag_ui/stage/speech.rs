@@ -141,7 +141,7 @@ impl Stage {
         let parent = event
             .get("messageId")
             .filter(|m| m.str().is_some_and(|m| self.used.contains(m.as_ref())));
-        run.calls.push(OpenCall { task: task.to_owned(), id: id.clone(), written: false });
+        run.calls.push(OpenCall { task: task.to_owned(), id: id.clone(), written: String::new() });
         let record = record("TOOL_CALL_START")
             .raw("toolCallId", &id)
             .raw("toolCallName", &name)
@@ -156,7 +156,7 @@ impl Stage {
         if body.is_empty() {
             return;
         }
-        open.written = true;
+        open.written.push_str(body);
         let record = record("TOOL_CALL_ARGS").raw("toolCallId", &id).body("delta", body);
         self.write(task, record, event);
     }
@@ -177,12 +177,16 @@ impl Stage {
         let Some(run) = self.run.as_mut() else { return };
         let at = run.calls.iter().position(|call| call.id == id);
         let Some(open) = at.map(|at| run.calls.remove(at)) else { return };
-        if !open.written {
+        let rest = if open.written.is_empty() {
             // A string that is no JSON is what the model wrote.
-            let delta = match arguments.body() {
+            Some(match arguments.body() {
                 Some(_) => arguments.to_string(),
                 None => quote(arguments),
-            };
+            })
+        } else {
+            parts::missing_end(&open.written).map(|rest| quote(&rest))
+        };
+        if let Some(delta) = rest {
             let record = record("TOOL_CALL_ARGS").raw("toolCallId", &id).raw("delta", &delta);
             self.write(task, record, event);
         }
