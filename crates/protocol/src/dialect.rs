@@ -33,6 +33,7 @@ pub use opening::Opening;
 pub use options::{DecodeOptions, EncodeOptions, Frames, Start, Target};
 
 use crate::journal::{Batch, Kind};
+use crate::json::Doc;
 use crate::record::{Framing, Record, Role};
 use crate::validate::Validator;
 
@@ -112,6 +113,11 @@ pub trait Decoder {
     /// Reads one record and passes on what it means. A record that cannot be read is passed on
     /// as it is, without events.
     fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>));
+
+    /// Reads one record whose value has been parsed on the way.
+    fn parsed<'a>(&mut self, record: Record<'a>, _doc: &Doc<'a>, sink: &mut dyn FnMut(Batch<'_>)) {
+        self.record(record, sink);
+    }
 
     /// The source has ended.
     fn finish(&mut self, _sink: &mut dyn FnMut(Batch<'_>)) {}

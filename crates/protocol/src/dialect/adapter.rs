@@ -64,7 +64,12 @@ impl<R: ReadJson> JsonRecords<R> {
             sse::Data::None => return literal(&mut self.shapes),
         };
         let Ok(doc) = Doc::parse(text) else { return literal(&mut self.shapes) };
-        let mut events = Vec::new();
+        self.value(record, offset, &doc)
+    }
+
+    /// Reads a record whose value stands at a byte offset.
+    fn value<'a>(&mut self, record: Record<'a>, offset: usize, doc: &Doc<'a>) -> Batch<'a> {
+        let mut events = Vec::with_capacity(8);
         self.marks.clear();
         self.reader.read(doc.root(), &mut self.marks, &mut events);
         for event in &mut events {
@@ -84,7 +89,7 @@ impl<R: ReadJson> JsonRecords<R> {
             );
         }
         let marks = &mut self.marks;
-        let frame = self.shapes.frame(R::ID, record, offset, &before, &doc, marks, &events);
+        let frame = self.shapes.frame(R::ID, record, offset, &before, doc, marks, &events);
         Batch { events, frame: Some(frame) }
     }
 }
@@ -110,6 +115,11 @@ impl<R: ReadJson> Decoder for JsonRecords<R> {
             sse::data(record.body)
         };
         sink(self.json(record, data));
+    }
+
+    fn parsed<'a>(&mut self, record: Record<'a>, doc: &Doc<'a>, sink: &mut dyn FnMut(Batch<'_>)) {
+        self.reader.sse_lines("");
+        sink(self.value(record, 0, doc));
     }
 
     fn finish(&mut self, sink: &mut dyn FnMut(Batch<'_>)) {

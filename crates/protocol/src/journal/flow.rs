@@ -149,9 +149,9 @@ struct Run {
     done: bool,
     waiting: bool,
     texts: Vec<Part>,
-    /// Text without an id that ended because something else began, until a whole text repeats it.
-    said: String,
     thoughts: Vec<Part>,
+    /// Text that something else cut off, in case the source says it again as a whole.
+    cut: Option<String>,
     /// Tool call ids seen, with the tool's name, and whether the call is complete.
     calls: HashMap<String, (Option<Raw<'static>>, bool, bool)>,
 }
@@ -414,11 +414,14 @@ impl Flow {
             Some(id) => p.id == *id,
             None => true,
         });
-        let said = std::mem::take(&mut self.run(task).said);
-        if given.is_none() && open.is_none() && !said.is_empty() && said == body {
+        let known = open.map(|at| self.run(task).texts[at].body.clone());
+        if open.is_none()
+            && given.is_none()
+            && let Some(cut) = self.run(task).cut.take()
+            && cut == body
+        {
             return;
         }
-        let known = open.map(|at| self.run(task).texts[at].body.clone());
         match (open, known) {
             (Some(at), Some(known)) if !known.is_empty() => {
                 // Say what the deltas left out, if the whole begins with what they said.
@@ -548,10 +551,8 @@ impl Flow {
         for part in thoughts {
             out(task, None, thought_finished(part));
         }
-        for part in &closing {
-            if !part.named {
-                run.said.push_str(&part.body);
-            }
+        if let Some(part) = closing.iter().rev().find(|part| !part.named) {
+            run.cut = Some(part.body.clone());
         }
         for part in closing {
             out(task, None, Signal::TextFinished { id: part.id, body: part.body });

@@ -146,6 +146,22 @@ fn a_refused_input_is_told_apart_from_a_failed_tool() {
 }
 
 #[test]
+fn a_second_error_that_says_something_else_is_kept() {
+    let source = sse(&[
+        r#"{"type":"start","messageId":"m"}"#,
+        r#"{"type":"tool-input-error","toolCallId":"c","toolName":"add","input":"{x","errorText":"bad"}"#,
+        r#"{"type":"tool-output-error","toolCallId":"c","errorText":"worse"}"#,
+    ]);
+    let all = events("ai-sdk-stream", &source);
+    assert_eq!(
+        all.last().unwrap(),
+        r#"{"kind":"tool-complete","taskId":"m","toolCallId":"c","toolName":"add","success":false,"error":"worse","outcome":"failed"}"#
+    );
+    let got = convert_for("ai-sdk-stream", "ai-sdk-messages", "6", &source);
+    assert!(got.contains(r#""errorText":"worse""#), "{got}");
+}
+
+#[test]
 fn every_recording_is_valid_and_recognised() {
     for recording in recordings::all() {
         let own = recording.dialect;

@@ -62,9 +62,20 @@ impl Chat {
         let (Some(id), Some(delta)) = (event.get("toolCallId"), event.body("delta")) else {
             return;
         };
-        let message = self.message(event);
-        if let Some(at) = message.tools.get(id.as_str()).copied()
-            && let Some(tool) = message.tool(at)
+        let task = event.get("taskId").map_or("", Raw::as_str);
+        let place = match &self.last {
+            Some((last_task, last_id, message, at)) if last_task == task && last_id == &**id => {
+                (*message, *at)
+            }
+            _ => {
+                let message = self.at(event);
+                let known = self.messages.get(message).and_then(|m| m.tools.get(id.as_str()));
+                let Some(at) = known.copied() else { return };
+                self.last = Some((task.to_owned(), id.to_string(), message, at));
+                (message, at)
+            }
+        };
+        if let Some(tool) = self.messages.get_mut(place.0).and_then(|m| m.tool(place.1))
             && tool.state == State::InputStreaming
         {
             tool.streamed.push_str(delta);

@@ -26,8 +26,8 @@ pub(super) struct Reader {
 /// What is known of a tool call.
 struct Call {
     name: Raw<'static>,
-    /// Whether its input was refused, which already was its end.
-    refused: bool,
+    /// The error its input was refused with, which already was its end.
+    refused: Option<Raw<'static>>,
 }
 
 const TOOL_SIDE: &[&str] =
@@ -159,7 +159,8 @@ impl Reader {
         let (Some(id), Some(name)) = (root.get("toolCallId"), root.get("toolName")) else { return };
         let refused = kind == "tool-input-error";
         let start = kind == "tool-input-start";
-        let known = Call { name: Raw::owned(name.raw()), refused };
+        let error = root.get("errorText").filter(|_| refused).map(|e| Raw::owned(e.raw()));
+        let known = Call { name: Raw::owned(name.raw()), refused: error };
         self.calls.insert(id.raw().into(), known);
         let kind = if start { Kind::ToolCallStarted } else { Kind::ToolCall };
         let event = self.of_run(kind, root, events);
@@ -205,7 +206,8 @@ impl Reader {
         let Some(id) = root.get("toolCallId") else { return };
         let call = self.calls.get(id.raw());
         let name = call.map(|c| c.name.clone());
-        if kind == "tool-output-error" && call.is_some_and(|c| c.refused) {
+        let again = root.get("errorText").zip(call.and_then(|c| c.refused.as_ref()));
+        if kind == "tool-output-error" && again.is_some_and(|(e, was)| e.raw() == was.as_str()) {
             // ai 6 says twice that an input was refused: the event is there already.
             marks.implied(id);
             bind_implied(root.get("errorText"), marks);

@@ -125,7 +125,8 @@ impl Writer {
                 let Some(said) = said else { continue };
                 let by_user = event.kind() == Kind::InputReceived
                     && event.get("providedBy").is_none_or(|by| by.is("user"));
-                let actor = if by_user { event.get("userId") } else { event.get("agentId") };
+                let agent = event.get("agentId").filter(|_| !by_user);
+                let actor = event.get("userId").or(agent);
                 drafts.push(Draft {
                     id: None,
                     at: event.str("timestamp").and_then(|t| seconds(&t)),
@@ -398,36 +399,21 @@ fn seconds(text: &str) -> Option<i64> {
 
 /// Which event fields can be found again in the thread.
 pub(super) fn carries(kind: Kind, field: &str) -> bool {
-    match kind {
-        Kind::ThreadCreated => matches!(field, "contextId" | "parentThreadId" | "title"),
-        Kind::ThreadUpdated => matches!(field, "contextId" | "title"),
-        Kind::ParticipantJoined => {
-            matches!(field, "contextId" | "participantId" | "clientId" | "capabilities")
+    let own: &[&str] = match kind {
+        Kind::ThreadCreated => &["contextId", "parentThreadId", "title"],
+        Kind::ThreadUpdated => &["title"],
+        Kind::ParticipantJoined => &["participantId", "clientId", "capabilities"],
+        Kind::Message => {
+            &["messageId", "role", "author", "agentId", "content", "attachments", "timestamp"]
         }
-        Kind::Message => matches!(
-            field,
-            "contextId"
-                | "messageId"
-                | "role"
-                | "author"
-                | "agentId"
-                | "content"
-                | "attachments"
-                | "timestamp"
-        ),
-        Kind::ContentComplete => {
-            matches!(field, "contextId" | "content" | "messageId" | "agentId" | "timestamp")
+        Kind::ContentComplete => &["content", "messageId", "agentId", "timestamp"],
+        Kind::ContentDelta => &["delta", "messageId", "agentId", "timestamp"],
+        Kind::PartStarted => &["messageId", "agentId", "timestamp"],
+        Kind::InputRequired | Kind::ToolInputRequired => {
+            &["inputId", "prompt", "options", "schema", "agentId", "timestamp"]
         }
-        Kind::ContentDelta => {
-            matches!(field, "contextId" | "delta" | "messageId" | "agentId" | "timestamp")
-        }
-        Kind::InputRequired | Kind::ToolInputRequired => matches!(
-            field,
-            "contextId" | "inputId" | "prompt" | "options" | "schema" | "agentId" | "timestamp"
-        ),
-        Kind::InputReceived => {
-            matches!(field, "contextId" | "inputId" | "userId" | "agentId" | "value" | "timestamp")
-        }
-        _ => field == "contextId",
-    }
+        Kind::InputReceived => &["inputId", "userId", "agentId", "value", "timestamp"],
+        _ => &[],
+    };
+    own.contains(&field)
 }

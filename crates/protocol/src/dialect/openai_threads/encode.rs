@@ -19,6 +19,9 @@ use crate::time;
 use run::{Call, Content, Moment, Part, Run, Spoken, Status, Tools};
 use wire::{Message, Object, Usage, event};
 
+/// The assistant of a run that names none.
+const NOBODY: &str = "\"assistant\"";
+
 /// Writes a stream.
 pub(super) struct Writer {
     flow: Flow,
@@ -99,6 +102,7 @@ impl Encoder for Writer {
                 .with("type", "\"server_error\"")
                 .end();
             out.item(event("error", &data));
+            return;
         }
         out.item(event("done", "[DONE]"));
     }
@@ -121,6 +125,12 @@ impl State {
     }
 
     fn signal(&mut self, task: &str, event: Option<&Event<'_>>, signal: Signal, out: &mut Records) {
+        if let Some(run) = self.runs.get_mut(task)
+            && run.agent == NOBODY
+            && let Some(agent) = event.and_then(|e| e.get("agentId")).filter(|a| a.body().is_some())
+        {
+            run.agent = agent.to_string();
+        }
         match signal {
             Signal::RunStarted { agent, parent } => self.start(task, agent, parent, event, out),
             Signal::RunWaiting { .. } => self.wait(task, out),
@@ -206,6 +216,13 @@ impl State {
                     run.usage.get_or_insert_default().add(used);
                 }
             }
+            Kind::TaskStatus => {
+                let said = event.get("message").filter(|m| m.body().is_some_and(|b| !b.is_empty()));
+                if let Some(said) = said {
+                    let said = Some(said.as_str());
+                    self.run_event(task, "in_progress", Moment { said, ..Moment::default() }, out);
+                }
+            }
             Kind::CancelRequested if event.get("toolCallId").is_none() => {
                 if self.runs.get(task).is_some_and(|run| run.status != Status::Done) {
                     self.run_event(task, "cancelling", Moment::default(), out);
@@ -270,7 +287,9 @@ impl State {
         let id = self.id("msg_", given.map(Raw::to_string), "user");
         let (parts, attachments) =
             wire::content(message.get("content"), message.get("attachments"));
-        let author = message.get("author").filter(|a| a.body().is_some());
+        let author = message.get("author").or_else(|| message.get("agentId"));
+        let author = author.filter(|a| a.body().is_some());
+        let run = message.get("taskId").filter(|t| t.body().is_some());
         let metadata = author.map(|a| Object::new().with("actor", a.as_str()).end());
         let data = Message {
             id: &id,
@@ -283,7 +302,7 @@ impl State {
             incomplete_at: None,
             metadata: metadata.as_deref().unwrap_or("{}"),
             role: "user",
-            run: None,
+            run: run.map(Raw::as_str),
             status: "completed",
             thread: self.thread(),
         };
@@ -304,7 +323,7 @@ impl State {
         let id = if task.starts_with('"') { task.to_owned() } else { quote(task) };
         let run = Run {
             id,
-            agent: agent.map_or_else(|| "\"assistant\"".to_owned(), |a| a.to_string()),
+            agent: agent.map_or_else(|| NOBODY.to_owned(), |a| a.to_string()),
             parent: parent.filter(|p| p.body().is_some()),
             created: self.clock,
             status: Status::InProgress,
@@ -471,51 +490,50 @@ fn push_parts(event: &Event<'_>, out: &mut String) {
 
 /// Which event fields can be found again in the stream.
 pub(super) fn carries(kind: Kind, field: &str) -> bool {
-    let common = matches!(field, "contextId" | "taskId" | "agentId" | "timestamp");
-    match kind {
-        Kind::ThreadCreated => {
-            matches!(field, "contextId" | "title" | "parentThreadId" | "createdAt" | "timestamp")
-        }
-        Kind::TaskCreated => common || field == "parentTaskId",
-        Kind::TaskStatus => common || matches!(field, "status" | "message"),
-        Kind::TaskComplete => common || field == "content",
-        Kind::ContentDelta => common || matches!(field, "delta" | "messageId"),
-        Kind::ContentComplete => {
-            common || matches!(field, "content" | "messageId" | "finishReason")
-        }
-        Kind::PartStarted => common || field == "messageId",
-        Kind::Message => {
-            matches!(field, "contextId" | "taskId" | "timestamp")
-                || matches!(field, "messageId" | "role" | "author" | "agentId")
-                || matches!(field, "content" | "attachments")
-        }
-        Kind::StepStarted => common || matches!(field, "stepId" | "model"),
-        Kind::StepFinished => common || matches!(field, "finishReason" | "usage" | "model"),
-        Kind::ToolCallStarted => common || matches!(field, "toolCallId" | "toolName"),
-        Kind::ToolCallDelta => common || matches!(field, "toolCallId" | "delta"),
-        Kind::ToolCall | Kind::ToolStart => {
-            common || matches!(field, "toolCallId" | "toolName" | "arguments")
-        }
-        Kind::ToolComplete => {
-            common || matches!(field, "toolCallId" | "toolName" | "result" | "error")
-        }
+    // What any event of a run may tell about the run.
+    let stamp: &[&str] = match kind {
+        Kind::ToolCallDelta => &["taskId"],
+        Kind::StepFinished | Kind::LlmUsage => &["taskId", "timestamp"],
+        Kind::InputReceived | Kind::AuthCompleted => &["taskId", "timestamp"],
+        Kind::Message => &["taskId", "agentId", "timestamp"],
+        Kind::ThreadCreated => &["taskId", "timestamp"],
+        Kind::ParticipantJoined => &["taskId"],
+        _ => &["taskId", "agentId", "parentTaskId", "timestamp"],
+    };
+    let own: &[&str] = match kind {
+        Kind::ThreadCreated => &["contextId", "title", "parentThreadId", "createdAt"],
+        Kind::ParticipantJoined => &["participantId", "model"],
+        Kind::TaskCreated | Kind::ThoughtStream => &[],
+        Kind::TaskStatus => &["status", "message"],
+        Kind::TaskComplete => &["content"],
+        Kind::ContentDelta => &["delta", "messageId"],
+        Kind::ContentComplete => &["content", "messageId", "finishReason"],
+        Kind::PartStarted => &["messageId"],
+        Kind::Message => &["messageId", "role", "author", "content", "attachments"],
+        Kind::StepStarted => &["stepId", "model"],
+        Kind::StepFinished => &["finishReason", "usage", "model"],
+        Kind::ToolCallStarted => &["toolCallId", "toolName"],
+        Kind::ToolCallDelta => &["toolCallId", "delta"],
+        Kind::ToolCall | Kind::ToolStart => &["toolCallId", "toolName", "arguments"],
+        Kind::ToolComplete => &["toolCallId", "toolName", "result", "error"],
         Kind::InputRequired | Kind::ToolInputRequired => {
-            common
-                || matches!(field, "inputId" | "inputType" | "prompt" | "options" | "schema")
-                || matches!(field, "toolCallId" | "requireUser")
+            &["inputId", "inputType", "prompt", "options", "schema", "toolCallId", "requireUser"]
         }
-        Kind::InputReceived => common || matches!(field, "inputId" | "value"),
-        Kind::AuthRequired => {
-            common
-                || matches!(field, "authId" | "authType" | "provider" | "scopes" | "prompt")
-                || matches!(field, "authUrl" | "authorizationEndpoint" | "infoUrl")
-        }
-        Kind::AuthCompleted => common || matches!(field, "authId" | "userId"),
-        Kind::LlmUsage => {
-            common
-                || matches!(field, "prompt_tokens" | "completion_tokens" | "total_tokens" | "model")
-        }
-        Kind::Error => matches!(field, "contextId" | "code" | "message"),
-        _ => field == "contextId",
-    }
+        Kind::InputReceived => &["inputId", "value"],
+        Kind::AuthRequired => &[
+            "authId",
+            "authType",
+            "provider",
+            "scopes",
+            "prompt",
+            "authUrl",
+            "authorizationEndpoint",
+            "infoUrl",
+        ],
+        Kind::AuthCompleted => &["authId", "userId"],
+        Kind::LlmUsage => &["prompt_tokens", "completion_tokens", "total_tokens", "model"],
+        Kind::Error => return matches!(field, "code" | "message"),
+        _ => return false,
+    };
+    stamp.contains(&field) || own.contains(&field)
 }

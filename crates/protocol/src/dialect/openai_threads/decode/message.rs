@@ -59,6 +59,12 @@ impl Reader {
         out.bind(Some(id), "messageId");
         let refused = agent && content.children().any(|p| p.get("refusal").is_some());
         let finish = finish.or(refused.then_some("\"content_filter\""));
+        let metadata = node.some("metadata").filter(|m| m.is_object() && !agent);
+        let actor = metadata.and_then(|m| m.some("actor")).filter(|a| a.is_string());
+        if let (Some(metadata), Some(actor)) = (metadata, actor) {
+            out.marks.open(metadata);
+            out.bind(Some(actor), "author");
+        }
         let attachments = attached(node, out);
         let said = parts(content, out);
         out.push(
@@ -66,7 +72,7 @@ impl Reader {
                 .with_some("taskId", task.clone())
                 .with("messageId", id)
                 .with("role", Raw::Ref(if agent { "\"agent\"" } else { "\"user\"" }))
-                .with_some("author", assistant)
+                .with_some("author", assistant.or(actor))
                 .with_some("agentId", assistant)
                 .with("content", said)
                 .with_some("attachments", attachments)

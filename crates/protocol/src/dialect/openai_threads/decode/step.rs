@@ -20,9 +20,24 @@ pub(super) struct Call {
     name: Option<Raw<'static>>,
     complete: bool,
     returned: bool,
+    /// The step that made it.
+    step: Option<String>,
 }
 
 impl Reader {
+    /// Forgets a call that returned, if another step makes one of the same id.
+    fn reused(&mut self, call: Node<'_, '_>, step: &str) {
+        let Some(id) = call.get("id") else { return };
+        if let Some(known) = self.calls.get_mut(id.raw()) {
+            let other = known.step.as_deref().is_some_and(|own| own != step);
+            if other && known.returned {
+                self.calls.remove(id.raw());
+            } else if known.step.is_none() {
+                known.step = Some(step.to_owned());
+            }
+        }
+    }
+
     pub(super) fn step<'a>(&mut self, node: Node<'_, 'a>, out: &mut Out<'_, 'a>) {
         let (Some(id), Some(run)) = (node.get("id"), node.get("run_id")) else { return };
         if !id.is_string() || !run.is_string() {
@@ -57,12 +72,14 @@ impl Reader {
             if let Some(calls) = details.get("tool_calls").filter(|c| c.is_array()) {
                 out.marks.list(calls);
                 for call in calls.children() {
+                    self.reused(call, id.raw());
                     if status == "in_progress" {
                         self.begun_call(call, &task, out);
                     } else {
                         self.whole_call(call, &task, out);
                         self.output(call, status, &task, out);
                     }
+                    self.reused(call, id.raw());
                 }
             }
         }
@@ -144,7 +161,9 @@ impl Reader {
                 if !step.calls.iter().any(|(i, _)| *i == index) {
                     step.calls.push((index, call_id));
                 }
+                self.reused(call, id.raw());
                 self.begun_call(call, &task, out);
+                self.reused(call, id.raw());
                 continue;
             }
             let known = step.calls.iter().find(|(i, _)| *i == index).map(|(_, id)| id.clone());

@@ -47,6 +47,8 @@ pub(super) struct Part {
     pub(super) id: String,
     pub(super) content: Content,
     pub(super) open: bool,
+    /// Whether a delta of it was written.
+    pub(super) heard: bool,
 }
 
 /// What a part is.
@@ -76,8 +78,8 @@ pub(super) struct Call {
     pub(super) arguments: String,
     pub(super) complete: bool,
     pub(super) output: Option<String>,
-    /// Whether it stands for a question.
-    pub(super) asks: bool,
+    /// The question it stands for.
+    pub(super) asks: Option<String>,
 }
 
 impl Spoken {
@@ -179,6 +181,8 @@ pub(super) struct Moment<'a> {
     /// Code, and message as a string body.
     pub(super) error: Option<(&'a str, &'a str)>,
     pub(super) incomplete: Option<&'a str>,
+    /// What the run says about its state, as JSON.
+    pub(super) said: Option<&'a str>,
 }
 
 impl Run {
@@ -187,7 +191,7 @@ impl Run {
         let open = || {
             self.tools.iter().flat_map(|t| &t.calls).filter(|c| c.output.is_none() && c.complete)
         };
-        let asked: Vec<_> = open().filter(|c| c.asks).map(Call::required).collect();
+        let asked: Vec<_> = open().filter(|c| c.asks.is_some()).map(Call::required).collect();
         if asked.is_empty() { open().map(Call::required).collect() } else { asked }
     }
 
@@ -198,10 +202,13 @@ impl Run {
         });
         let completed = if moment.status == "incomplete" { "incomplete" } else { "completed" };
         let started = (moment.status != "queued").then_some(self.created);
-        let metadata = match &self.parent {
-            Some(parent) => Object::new().with("parent_run_id", parent.as_str()).end(),
-            None => "{}".to_owned(),
-        };
+        let mut metadata = Object::new();
+        if let Some(parent) = &self.parent {
+            metadata = metadata.with("parent_run_id", parent.as_str());
+        }
+        if let Some(said) = moment.said {
+            metadata = metadata.with("status_message", said);
+        }
         let why = moment.incomplete.map(|r| Object::new().with("reason", quote(r)).end());
         let ended = matches!(moment.status, "completed" | "incomplete" | "failed" | "cancelled");
         let usage = self.usage.filter(|_| ended || moment.status == "expired");
@@ -218,7 +225,7 @@ impl Run {
             .with("last_error", or_null(error))
             .with("max_completion_tokens", "null")
             .with("max_prompt_tokens", "null")
-            .with("metadata", metadata)
+            .with("metadata", metadata.end())
             .with("model", moment.model)
             .with("object", "\"thread.run\"")
             .with("parallel_tool_calls", "true")

@@ -50,7 +50,7 @@ impl State {
 
     fn begin_part(&mut self, task: &str, id: &str, content: Content) {
         if let Some(message) = self.runs.get_mut(task).and_then(|run| run.message.as_mut()) {
-            message.parts.push(Part { id: id.to_owned(), content, open: true });
+            message.parts.push(Part { id: id.to_owned(), content, open: true, heard: false });
         }
     }
 
@@ -95,7 +95,7 @@ impl State {
             None => {
                 let image = doc.root().get("image_url").map_or("{}", |i| i.raw()).to_owned();
                 self.begin_part(task, id, Content::Whole(part.clone()));
-                let Some((message, index)) = self.part(task, id) else { return };
+                let Some((message, index)) = self.heard_part(task, id) else { return };
                 let content = Object::new()
                     .with("index", index.to_string())
                     .with("type", "\"image_url\"")
@@ -113,8 +113,21 @@ impl State {
         Some((message, index))
     }
 
+    /// Like [`State::part`], for a part that is heard of from here on: readers count parts in
+    /// the order of their first deltas.
+    fn heard_part(&mut self, task: &str, id: &str) -> Option<(&mut Spoken, usize)> {
+        let (message, mut index) = self.part(task, id)?;
+        if message.parts.get(index).is_some_and(|part| !part.heard) {
+            let mut part = message.parts.remove(index);
+            part.heard = true;
+            index = message.parts.iter().filter(|part| part.heard).count();
+            message.parts.insert(index, part);
+        }
+        Some((message, index))
+    }
+
     pub(super) fn text_delta(&mut self, task: &str, id: &str, body: &str, out: &mut Records) {
-        let Some((message, index)) = self.part(task, id) else { return };
+        let Some((message, index)) = self.heard_part(task, id) else { return };
         let Some(part) = message.parts.get_mut(index) else { return };
         let Content::Text(said) = &mut part.content else { return };
         let first = said.is_empty();

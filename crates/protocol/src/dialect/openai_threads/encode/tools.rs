@@ -36,7 +36,7 @@ impl State {
             arguments: String::new(),
             complete: false,
             output: None,
-            asks: false,
+            asks: None,
         });
     }
 
@@ -185,14 +185,21 @@ impl State {
         }
         let mut body = String::new();
         push_escaped(&arguments.end(), &mut body);
-        let id = call_id(source.get(id), task);
+        let question = call_id(source.get(id), task);
+        // A question about a call may have the call's own id.
+        let taken = self.find(task, &question).is_some();
+        let id = if taken {
+            mint("call_", &format!("{}/{question}", self.thread()))
+        } else {
+            question.clone()
+        };
         self.resume(task, out);
         self.add_call(task, id.clone(), name.to_owned(), out);
         self.whole_call(task, &id, &body, out);
         if let Some((tools, index)) = self.find(task, &id)
             && let Some(call) = tools.calls.get_mut(index)
         {
-            call.asks = true;
+            call.asks = Some(question);
         }
     }
 
@@ -205,9 +212,15 @@ impl State {
         out: &mut Records,
     ) {
         let Some(id) = source.get(id) else { return };
-        let Some(task) = self.run_of(id.as_str()) else { return };
+        let asked = self.runs.iter().find_map(|(task, run)| {
+            let calls = run.tools.iter().flat_map(|tools| &tools.calls);
+            let mut open = calls.filter(|call| call.output.is_none());
+            let call = open.find(|call| call.asks.as_deref() == Some(id.as_str()))?;
+            Some((task.clone(), call.id.clone()))
+        });
+        let Some((task, call)) = asked else { return };
         let output = source.get(value).map(body_of).unwrap_or_default();
-        self.output(&task, id.as_str(), format!("\"{output}\""), out);
+        self.output(&task, &call, format!("\"{output}\""), out);
     }
 }
 
