@@ -152,6 +152,11 @@ fn foreign(pointer: &str, event: &str, report: &mut Report) {
         && !event.starts_with("HTTP/")
         && !fields.any(|f| matches!(f.name, "" | "data" | "event" | "id" | "retry"))
     {
+        if pointer == "/0" && event.starts_with("HTTP/") {
+            let message = "the head of an HTTP response before the stream";
+            report.warning("sse-http-head", pointer, Some(0..event.len()), message);
+            return;
+        }
         let message = "not a server-sent event: it has no data, event, id, retry or comment line";
         report.error("sse-field", pointer, Some(0..event.len()), message);
     }
