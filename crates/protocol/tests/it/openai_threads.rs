@@ -550,3 +550,23 @@ fn hostile_input_gives_diagnostics() {
         }
     }
 }
+
+#[test]
+fn recordings_are_told_apart() {
+    for name in ["openai-threads", "aitp"] {
+        let own = dialect::named(name).unwrap();
+        for recording in cached() {
+            let end = (0..=recording.text.len().min(65536))
+                .rev()
+                .find(|at| recording.text.is_char_boundary(*at))
+                .unwrap();
+            let score = (own.detect)(&recording.text[..end]);
+            let listed = recording.name.ends_with("threads.json");
+            if recording.dialect == name && !listed {
+                assert!(score >= 85, "{name} on {}: {score}", recording.name);
+            } else if recording.dialect != name {
+                assert_eq!(score, 0, "{name} on {}", recording.name);
+            }
+        }
+    }
+}
