@@ -570,3 +570,17 @@ fn recordings_are_told_apart() {
         }
     }
 }
+
+#[test]
+fn a_stream_written_anew_says_the_same() {
+    for recording in cached().iter().filter(|r| r.dialect == "openai-threads") {
+        let text = from_events(&events(&recording.text));
+        assert_eq!(errors(&text), [], "{}: {text}", recording.name);
+        let (was, is) = (gist(openai(), &recording.text), gist(openai(), &text));
+        for (what, said) in &was {
+            let none = Vec::new();
+            let missing = missing(said, is.get(what).unwrap_or(&none));
+            assert!(missing.is_empty(), "{}: {what} lacks {missing:?}", recording.name);
+        }
+    }
+}

@@ -222,7 +222,11 @@ impl Reader {
         let Some(function) = call.get("function").filter(|f| f.is_object()) else { return };
         out.marks.open(function);
         let piece = function.some("arguments").filter(|a| a.is_string());
-        if let Some(piece) = piece.filter(|p| !p.body().is_empty()) {
+        // A step that just begins may show a call without its arguments.
+        let begins = call.get("index").is_none() && piece.is_some_and(|p| p.is("{}"));
+        if begins {
+            out.implied(piece);
+        } else if let Some(piece) = piece.filter(|p| !p.body().is_empty()) {
             out.bind(Some(piece), "delta");
             out.push(
                 Event::new(Kind::ToolCallDelta)
