@@ -281,10 +281,6 @@ impl ReadJson for Reader {
             _ => {}
         }
     }
-
-    fn finish(&mut self, events: &mut Vec<Event<'static>>) {
-        self.close_chunk(None, events);
-    }
 }
 
 /// The record's own metadata, where the event has none yet.
