@@ -113,7 +113,7 @@ fn wrong(dialect: &str) -> Vec<String> {
                     name if name == field.name => value.clone(),
                     "contextId" if spec.kind != Kind::ThreadCreated => continue,
                     "timestamp" => continue,
-                    "role" if usage => "\"agent\"".to_owned(),
+                    "role" if field.name == "usage" => "\"agent\"".to_owned(),
                     "agentId" => "\"a\"".to_owned(),
                     _ if stamp || other.need == Need::Must => plain(other.ty),
                     _ => continue,
