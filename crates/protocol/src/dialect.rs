@@ -8,6 +8,7 @@ pub mod a2a;
 mod adapter;
 pub mod ag_ui;
 pub mod agent_api;
+mod ai_sdk;
 pub mod ai_sdk_messages;
 pub mod ai_sdk_stream;
 pub mod aitp;

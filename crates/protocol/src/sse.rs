@@ -57,6 +57,13 @@ pub fn fields(event: &str) -> impl Iterator<Item = Field<'_>> {
 
 /// The data of an event.
 pub fn data(event: &str) -> Data<'_> {
+    // Nearly every event is one line of data.
+    if let Some(rest) = event.strip_prefix("data: ")
+        && let Some(end) = memchr::memchr2(b'\n', b'\r', rest.as_bytes())
+        && rest.as_bytes().iter().skip(end).all(|b| matches!(b, b'\n' | b'\r'))
+    {
+        return Data::Line { offset: 6, text: rest.get(..end).unwrap_or("") };
+    }
     let mut found = Data::None;
     for field in fields(event).filter(|f| f.name == "data") {
         found = match found {

@@ -62,8 +62,8 @@ impl<R: ReadJson> JsonRecords<R> {
         }
         // Ids and retry times differ from event to event; everything else before the data repeats.
         let mut before = Vec::new();
-        if offset > 0 {
-            let head = record.body.get(..offset).unwrap_or("");
+        let head = record.body.get(..offset).unwrap_or("");
+        if !matches!(head, "" | "data: ") {
             before.extend(
                 sse::fields(head)
                     .filter(|f| f.name != "data" && f.name != "event" && !f.value.is_empty())

@@ -1,51 +1,59 @@
 //! `ai-sdk-stream`: AI SDK UI message stream (ai 5, 6, 7).
 
-use super::{
-    Carrier, DecodeOptions, Dialect, EncodeOptions, Encoder, Id, JsonRecords, ReadJson, Records,
-};
-use crate::diagnostic::Report;
-use crate::journal::{Batch, Event, Kind};
-use crate::json::Node;
+mod chunk;
+mod decode;
+mod encode;
+mod model;
+mod validate;
+
+use super::{Carrier, Dialect, Id, JsonRecords};
 use crate::record::Framing;
-use crate::residue::Marks;
-use crate::validate::Validator;
 
 /// Registry entry.
 pub const DIALECT: Dialect = Dialect {
     id: Id::AiSdkStream,
     about: "AI SDK UI message stream (ai 5, 6, 7)",
-    versions: &[],
+    versions: &["7", "6", "5"],
     framing: Framing::Sse,
-    decoder: |options| Box::new(JsonRecords::new(Reader::new(options))),
-    encoder: |_: &EncodeOptions| Box::new(Writer),
-    validator: || Box::new(Checks),
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
+    encoder: |options| Box::new(encode::Writer::new(options)),
+    validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,
-    detect: |_| 0,
-    carries: |_: Kind, _: &str| false,
+    detect,
+    carries: model::carries,
 };
 
-struct Reader;
-
-impl Reader {
-    fn new(_options: &DecodeOptions) -> Self {
-        Self
+/// The stream's first chunk tells: no other protocol's events are named like these.
+fn detect(head: &str) -> u8 {
+    let mut score = 0;
+    for line in head.lines().take(64) {
+        let Some(text) = line.strip_prefix("data:").map(str::trim_start) else {
+            // Events with a name belong to other protocols.
+            if line.starts_with("event:") {
+                return 0;
+            }
+            continue;
+        };
+        let ty = text.split("\"type\":").nth(1).map(|t| t.trim_start());
+        let Some(ty) = ty.and_then(|t| t.strip_prefix('"')).and_then(|t| t.split('"').next())
+        else {
+            continue;
+        };
+        if text.contains("\"object\":") || text.contains("\"jsonrpc\"") {
+            return 0;
+        }
+        match ty {
+            "start"
+            | "start-step"
+            | "text-start"
+            | "text-delta"
+            | "tool-input-start"
+            | "finish-step"
+            | "reasoning-start"
+            | "tool-input-available" => return 95,
+            _ if ty.starts_with("data-") || model::is_chunk(ty) => score = 90,
+            _ => {}
+        }
     }
-}
-
-impl ReadJson for Reader {
-    const ID: Id = Id::AiSdkStream;
-
-    fn read<'a>(&mut self, _root: Node<'_, 'a>, _marks: &mut Marks, _events: &mut Vec<Event<'a>>) {}
-}
-
-struct Writer;
-
-impl Encoder for Writer {
-    fn batch(&mut self, _batch: &Batch<'_>, _out: &mut Records) {}
-}
-
-struct Checks;
-
-impl Validator for Checks {
-    fn value(&mut self, _pointer: &str, _value: Node<'_, '_>, _report: &mut Report) {}
+    score
 }

@@ -163,11 +163,13 @@ macro_rules! specs {
 
 specs! {
     TaskCreated "task-created" "A task (one agent turn) begins." [
-        f("initiator", OneOf(&["user", "agent"]), Must), f("timestamp", Text, Must)]
+        f("initiator", OneOf(&["user", "agent"]), Must), f("messageId", Text, May),
+        f("timestamp", Text, Must)]
     TaskStatus "task-status" "A task changes state." [
         f("status", STATUS, Must), f("message", Text, May), f("timestamp", Text, Must)]
     TaskComplete "task-complete" "A task ends well, with its result." [
-        f("content", Text, May), f("artifacts", Array, May), f("timestamp", Text, Must)]
+        f("content", Text, May), f("artifacts", Array, May), f("finishReason", FINISH, May),
+        f("timestamp", Text, Must)]
     ContentDelta "content-delta" "A piece of text to append." [
         f("delta", Text, Must), f("index", Integer, May), f("partId", Text, May),
         f("messageId", Text, May)]
@@ -184,7 +186,7 @@ specs! {
         f("toolCallId", Text, Must), f("toolName", Text, Must), f("success", Bool, Must),
         f("result", Any, May), f("error", Text, May), f("outcome", OneOf(&["success", "failed",
         "denied", "interrupted", "retried", "validation_error"]), May), f("icon", Text, May),
-        f("preliminary", Bool, May)]
+        f("preliminary", Bool, May), f("providerExecuted", Bool, May)]
     InputRequired "input-required" "A task needs an answer to go on." [
         f("inputId", Text, Must), f("requireUser", Bool, May), f("inputType", INPUT, Must),
         f("prompt", Text, Must), f("schema", Object, May), f("options", Array, May),
@@ -274,14 +276,16 @@ specs! {
         f("messageId", Text, May), f("role", Text, May)]
     PartFinished "part-finished" "A streamed part closes." [
         f("partId", Text, Must), f("partType", OneOf(&["text", "reasoning"]), Must),
-        f("messageId", Text, May)]
+        f("messageId", Text, May), f("signature", Text, May), f("providerName", Text, May)]
     ToolCallStarted "tool-call-started" "A model begins to write a tool call." [
-        f("toolCallId", Text, Must), f("toolName", Text, Must), f("messageId", Text, May)]
+        f("toolCallId", Text, Must), f("toolName", Text, Must), f("messageId", Text, May),
+        f("providerExecuted", Bool, May)]
     ToolCallDelta "tool-call-delta" "A piece of a tool call's arguments." [
         f("toolCallId", Text, Must), f("delta", Text, Must)]
     Source "source" "A source the answer rests on, or a file it shows." [
         f("sourceId", Text, May), f("url", Text, May), f("title", Text, May),
-        f("mediaType", Text, May), f("filename", Text, May)]
+        f("mediaType", Text, May), f("filename", Text, May),
+        f("sourceType", OneOf(&["url", "document", "file", "reasoning-file"]), May)]
     RouteDecided "route-decided" "The router chose an agent." [
         f("messageId", Text, May), f("to", Text, Must), f("reason", Text, May)]
     CancelRequested "cancel-requested" "Someone asked to stop a task or a tool call." [

@@ -138,3 +138,10 @@ impl fmt::Display for Raw<'_> {
         f.write_str(self.as_str())
     }
 }
+
+impl Default for Raw<'_> {
+    /// `null`.
+    fn default() -> Self {
+        Self::Ref("null")
+    }
+}

@@ -86,6 +86,8 @@ impl Marks {
 #[derive(Debug, Default)]
 pub struct Shapes {
     known: HashMap<u64, Vec<Arc<Shape>>, BuildHasherDefault<Mix>>,
+    /// The shape used last, which in a stream is mostly the next one too.
+    last: Option<Arc<Shape>>,
 }
 
 impl Shapes {
@@ -164,6 +166,9 @@ impl Shapes {
 
     fn intern(&mut self, text: &str, walk: &Walk<'_, '_, '_>) -> Arc<Shape> {
         let slots = &walk.slots;
+        if let Some(last) = self.last.as_ref().filter(|s| matches(s, text, slots)) {
+            return last.clone();
+        }
         let mut hash = Mix::default();
         let mut at = 0;
         for slot in slots {
@@ -173,11 +178,15 @@ impl Shapes {
         }
         hash.write(text.get(at..).unwrap_or("").as_bytes());
         let known = self.known.entry(hash.finish()).or_default();
-        if let Some(shape) = known.iter().find(|s| matches(s, text, slots)) {
-            return shape.clone();
-        }
-        let shape = Arc::new(make(text, walk));
-        known.push(shape.clone());
+        let shape = match known.iter().find(|s| matches(s, text, slots)) {
+            Some(shape) => shape.clone(),
+            None => {
+                let shape = Arc::new(make(text, walk));
+                known.push(shape.clone());
+                shape
+            }
+        };
+        self.last = Some(shape.clone());
         shape
     }
 }
@@ -318,7 +327,7 @@ struct Walk<'m, 'a, 'e> {
 
 impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
     fn new(marks: &'m [(u32, Mark)], events: &'e [Event<'a>], base: u16, offset: isize) -> Self {
-        let slots = Vec::with_capacity(16);
+        let slots = Vec::with_capacity(8);
         Self { marks, events, base, offset, slots, opened: Vec::new(), parent: ROOT }
     }
 
