@@ -17,6 +17,8 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 /// What may be wrong.
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default();
+/// What is said beside the point.
+pub(crate) const DIM: Style = Style::new().dimmed();
 
 /// The colours of the help texts.
 pub(crate) const STYLES: Styles = Styles::styled()

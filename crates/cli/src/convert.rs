@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use selvedge_protocol::dialect::{DecodeOptions, EncodeOptions, Encoding, Target};
 use selvedge_protocol::journal::Batch;
+use selvedge_protocol::loss::Losses;
 
 use crate::args::{self, Named};
 use crate::error::Error;
@@ -25,6 +26,9 @@ Examples:
       selvedge convert --to journal stream.sse -o thread.ndjson
       selvedge convert --to ai-sdk-stream thread.ndjson | cmp - stream.sse
 
+  What an OpenAI thread has that A2A has no place for:
+      selvedge convert --to a2a --loss lost.json run.sse -o run.a2a.sse
+
   A live stream, as it arrives:
       curl -sN https://example.com/run | selvedge convert --from ag-ui --to looopy
 
@@ -42,6 +46,10 @@ pub(crate) struct Args {
     /// Write for this version of the reader, such as ai@6 or pydantic-ai@1
     #[arg(long = "for", value_name = "PACKAGE@VERSION")]
     target: Option<Target>,
+    /// Write what was lost to this file, as a JSON array of pointers and reasons; `-` is standard
+    /// error
+    #[arg(long, value_name = "FILE")]
+    loss: Option<PathBuf>,
     /// Write to this file; it appears when it is complete
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -71,13 +79,20 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         written: Vec::new(),
         output: Output::open(args.output.as_deref())?,
         said: Said::Nothing,
+        loss: match &args.loss {
+            Some(path) => Some(Loss::new(Losses::new(to), Output::report(path)?)),
+            None => None,
+        },
     };
     source.decode(from, &read, &mut converter)?;
 
-    let Converter { encoding, mut written, mut output, said } = converter;
+    let Converter { encoding, mut written, mut output, said, loss } = converter;
     encoding.finish(&mut written);
     output.write(&written)?;
     output.finish()?;
+    if let Some(loss) = loss {
+        loss.finish()?;
+    }
     if said == Said::Records {
         let (style, from) = (args::WARNING, from.id.name());
         anstream::eprintln!(
@@ -94,6 +109,42 @@ struct Converter {
     written: Vec<u8>,
     output: Output,
     said: Said,
+    loss: Option<Loss>,
+}
+
+/// Writes what was lost: a JSON array, an entry a line.
+struct Loss {
+    losses: Losses,
+    output: Output,
+    written: String,
+    between: &'static str,
+}
+
+impl Loss {
+    fn new(losses: Losses, output: Output) -> Self {
+        Self { losses, output, written: "[".to_owned(), between: "\n" }
+    }
+
+    fn batch(&mut self, batch: &Batch<'_>) {
+        let Self { losses, written, between, .. } = self;
+        losses.batch(batch, &mut |loss| {
+            written.push_str(between);
+            written.push_str(&loss.to_json());
+            *between = ",\n";
+        });
+    }
+
+    fn piece(&mut self) -> Result<(), Error> {
+        self.output.write(self.written.as_bytes())?;
+        self.written.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), Error> {
+        self.written.push_str(if self.between == "\n" { "]\n" } else { "\n]\n" });
+        self.piece()?;
+        self.output.finish()
+    }
 }
 
 /// What a source has said so far.
@@ -113,11 +164,15 @@ impl Sink for Converter {
             self.said = Said::Records;
         }
         self.encoding.batch(batch, &mut self.written);
+        if let Some(loss) = &mut self.loss {
+            loss.batch(batch);
+        }
     }
 
     fn piece(&mut self) -> Result<(), Error> {
         self.output.write(&self.written)?;
         self.written.clear();
-        self.output.flush()
+        self.output.flush()?;
+        self.loss.as_mut().map_or(Ok(()), Loss::piece)
     }
 }

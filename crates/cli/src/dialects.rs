@@ -34,22 +34,25 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
 
 fn table() -> String {
     let rows: Vec<[String; 4]> = dialect::ALL.iter().map(row).collect();
-    let head = ["DIALECT", "FRAMING", "VERSIONS", "WHAT IT IS"].map(str::to_owned);
+    let head = ["DIALECT", "FRAMING", "WHAT IT IS", "VERSIONS"].map(str::to_owned);
     let mut widths = head.each_ref().map(String::len);
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.len());
         }
     }
-    let [name, framing, versions, _] = widths;
+    let [name, framing, about, _] = widths;
     let mut out = String::new();
     for (i, row) in std::iter::once(&head).chain(&rows).enumerate() {
         let style = if i == 0 { args::HEADING } else { args::NAME };
         let rest = if i == 0 { args::HEADING } else { anstyle::Style::new() };
         let [a, b, c, d] = row;
+        // The last cell that says something needs no padding.
+        let about = if d.is_empty() { 0 } else { about };
+        let gap = if d.is_empty() { "" } else { "  " };
         let _ = writeln!(
             out,
-            "{style}{a:name$}{style:#}  {rest}{b:framing$}  {c:versions$}  {d}{rest:#}"
+            "{style}{a:name$}{style:#}  {rest}{b:framing$}  {c:about$}{gap}{d}{rest:#}"
         );
     }
     out
@@ -59,7 +62,7 @@ fn row(dialect: &Dialect) -> [String; 4] {
     let package = args::package(dialect);
     let versions: Vec<String> = dialect.versions.iter().map(|v| format!("{package}@{v}")).collect();
     let framing = framing(dialect).to_owned();
-    [dialect.id.name().to_owned(), framing, versions.join(" "), dialect.about.to_owned()]
+    [dialect.id.name().to_owned(), framing, dialect.about.to_owned(), versions.join(" ")]
 }
 
 /// How records stand in a file.

@@ -12,6 +12,7 @@ mod convert;
 mod dialects;
 mod error;
 mod input;
+mod inspect;
 mod output;
 mod validate;
 
@@ -43,6 +44,7 @@ struct Cli {
 enum Command {
     Convert(convert::Args),
     Validate(validate::Args),
+    Inspect(inspect::Args),
     Canon(canon::Args),
     Dialects(dialects::Args),
 }
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Convert(args) => convert::run(&args),
         Command::Validate(args) => validate::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
         Command::Canon(args) => canon::run(&args),
         Command::Dialects(args) => dialects::run(&args),
     };

@@ -28,6 +28,15 @@ impl Output {
         Self::file(path, &name).map_err(|cause| Error::Write { name, cause })
     }
 
+    /// A file, or standard error for `-`: a report beside the output.
+    pub(crate) fn report(path: &Path) -> Result<Self, Error> {
+        if path == Path::new("-") {
+            let writer = Box::new(io::stderr().lock());
+            return Ok(Self { name: "standard error".to_owned(), writer, pending: None });
+        }
+        Self::open(Some(path))
+    }
+
     fn file(path: &Path, name: &str) -> io::Result<Self> {
         let meta = fs::metadata(path).ok();
         if meta.as_ref().is_some_and(|meta| !meta.is_file()) {
@@ -89,4 +98,14 @@ pub(crate) fn print(text: &str) -> Result<(), Error> {
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|cause| Error::Write { name: "standard output".to_owned(), cause })
+}
+
+/// Text of a source with nothing in it that a terminal would act on.
+pub(crate) fn tame(text: &str) -> String {
+    text.chars().map(|c| if is_harmless(c) { c } else { '\u{fffd}' }).collect()
+}
+
+/// Not a control character, nor one that turns the direction of writing.
+pub(crate) fn is_harmless(c: char) -> bool {
+    !c.is_control() && !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -13,6 +13,7 @@ pub mod ai_sdk_messages;
 pub mod ai_sdk_stream;
 pub mod aitp;
 mod document;
+mod draft;
 pub mod envelope;
 pub mod journal;
 pub mod looopy;
@@ -21,6 +22,7 @@ pub mod pydantic_ai;
 pub mod thread_protocol;
 
 mod convert;
+mod object;
 mod opening;
 mod options;
 
@@ -28,9 +30,10 @@ pub use adapter::{JsonRecords, ReadJson};
 pub use convert::{Decoding, Encoding, decode};
 pub use document::{Documents, ReadDocument};
 pub use opening::Opening;
-pub use options::{DecodeOptions, EncodeOptions, Start, Target};
+pub use options::{DecodeOptions, EncodeOptions, Frames, Start, Target};
 
 use crate::journal::{Batch, Kind};
+use crate::json::Doc;
 use crate::record::{Framing, Record, Role};
 use crate::validate::Validator;
 
@@ -110,6 +113,11 @@ pub trait Decoder {
     /// Reads one record and passes on what it means. A record that cannot be read is passed on
     /// as it is, without events.
     fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>));
+
+    /// Reads one record whose value has been parsed on the way.
+    fn parsed<'a>(&mut self, record: Record<'a>, _doc: &Doc<'a>, sink: &mut dyn FnMut(Batch<'_>)) {
+        self.record(record, sink);
+    }
 
     /// The source has ended.
     fn finish(&mut self, _sink: &mut dyn FnMut(Batch<'_>)) {}

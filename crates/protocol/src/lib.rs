@@ -1,5 +1,6 @@
 //! Every agent-conversation protocol, read and written without loss.
 
+pub mod base64;
 pub mod canonical;
 pub mod diagnostic;
 pub mod dialect;

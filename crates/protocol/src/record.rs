@@ -6,7 +6,7 @@
 mod split;
 mod writer;
 
-pub use split::{Feeder, split};
+pub use split::{Feeder, split, split_parsed};
 pub use writer::Writer;
 
 use crate::json::Raw;

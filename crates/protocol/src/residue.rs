@@ -16,6 +16,6 @@ mod shape;
 mod store;
 
 pub use build::{Marks, Shapes};
-pub use render::{Missing, render};
+pub use render::{Missing, Text, render};
 pub use shape::{Codec, Frame, Instance, Leaf, Shape, Slot};
 pub use store::{ShapeReader, ShapeWriter, read_value, write_value};

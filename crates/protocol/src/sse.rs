@@ -75,6 +75,21 @@ pub fn data(event: &str) -> Data<'_> {
     found
 }
 
+/// The lines of a stream that lost its blank lines: every one is data and a JSON object by itself,
+/// which the lines of one event never are. `None` for anything else.
+pub fn unseparated(event: &str) -> Option<impl Iterator<Item = &str>> {
+    if !event.contains("\ndata:") {
+        return None;
+    }
+    for line in event.lines().filter(|line| !line.trim().is_empty()) {
+        let data = line.strip_prefix("data:")?.trim_start();
+        if !data.starts_with('{') || crate::json::Doc::parse(data).is_err() {
+            return None;
+        }
+    }
+    Some(event.split_inclusive('\n'))
+}
+
 /// The value of an event's first field of that name.
 pub fn field<'a>(event: &'a str, name: &str) -> Option<Cow<'a, str>> {
     fields(event).find(|f| f.name == name).map(|f| Cow::Borrowed(f.value))
@@ -110,5 +125,9 @@ mod tests {
         assert_eq!(&event[offset..offset + text.len()], text);
         assert_eq!(data("data: a\ndata: b\n\n"), Data::Joined("a\nb".into()));
         assert_eq!(data(": ping\n\n"), Data::None);
+        let lines = |event| unseparated(event).map(Iterator::count);
+        assert_eq!(lines("data: {}\ndata: {\"a\":1}\n"), Some(2));
+        assert_eq!(lines("data: {\ndata: }\n\n"), None);
+        assert_eq!(lines("data: {}\n\n"), None);
     }
 }

@@ -15,6 +15,9 @@ use crate::sse;
 
 /// A dialect's checks, over one source.
 pub trait Validator {
+    /// Hears the server-sent event that the next value comes in; empty for a bare value.
+    fn head(&mut self, _event: &str) {}
+
     /// Checks a record's value. `pointer` is the record's own.
     fn value(&mut self, pointer: &str, value: Node<'_, '_>, report: &mut Report);
 
@@ -73,8 +76,10 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
             || dialect.framing != Framing::Sse
             || array
         {
+            validator.head("");
             Doc::parse(record.body).map(|doc| (0, doc))
         } else {
+            validator.head(record.body);
             match sse::data(record.body) {
                 sse::Data::Line { offset, text }
                     if text.starts_with(['{', '[', '"']) && text != "[DONE]" =>
@@ -83,6 +88,18 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
                         e.at += offset;
                         e
                     })
+                }
+                sse::Data::Joined(_) if sse::unseparated(record.body).is_some() => {
+                    let message = "events without a blank line between them";
+                    report.warning("sse-separator", &pointer, None, message);
+                    for line in sse::unseparated(record.body).into_iter().flatten() {
+                        if let sse::Data::Line { text, .. } = sse::data(line)
+                            && let Ok(doc) = Doc::parse(text)
+                        {
+                            validator.value(&pointer, doc.root(), report);
+                        }
+                    }
+                    return;
                 }
                 sse::Data::Joined(text) => {
                     match Doc::parse(&text) {

@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 
+use crate::output::is_harmless;
+
 /// So much of the source is shown before a finding, at most.
 const BEFORE: usize = 60;
 /// So much is shown after where a finding begins, at most.
@@ -138,16 +140,6 @@ fn safe(bytes: &[u8]) -> String {
         out.extend(std::iter::repeat_n('?', chunk.invalid().len()));
     }
     out
-}
-
-/// A message with nothing in it that a terminal would act on.
-pub(super) fn tame(text: &str) -> String {
-    text.chars().map(|c| if is_harmless(c) { c } else { '\u{fffd}' }).collect()
-}
-
-/// Not a control character, nor one that turns the direction of writing.
-fn is_harmless(c: char) -> bool {
-    !c.is_control() && !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Looking for a byte from either end.

@@ -7,8 +7,9 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, So
 use selvedge_protocol::diagnostic::{self, Severity};
 
 use super::Checked;
-use super::excerpt::{Excerpts, tame};
+use super::excerpt::Excerpts;
 use crate::args;
+use crate::output::tame;
 
 /// So many findings are shown; the rest is counted.
 const SHOWN: usize = 50;

@@ -118,6 +118,25 @@ fn errors_say_what_to_do() {
 }
 
 #[test]
+fn what_is_lost_is_listed_with_its_place_and_reason() {
+    let folder = Folder::new("convert-loss");
+    let (source, report) = (fixture(HISTORY), folder.path("lost.json"));
+    let run = selvedge(&["convert", "--to", "journal", "--loss", &report, &source]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert_eq!(fs::read_to_string(&report).unwrap(), "[]\n");
+    // On standard error, beside the output.
+    let run = selvedge(&["convert", "--to", "looopy", "--loss", "-", &source]);
+    let lost: serde_json::Value = serde_json::from_str(&run.stderr).unwrap();
+    let lost = lost.as_array().unwrap();
+    assert!(!lost.is_empty());
+    for entry in lost {
+        assert!(entry["pointer"].as_str().unwrap().starts_with('/'), "{entry}");
+        assert!(!entry["reason"].as_str().unwrap().is_empty(), "{entry}");
+        assert_eq!(entry.as_object().unwrap().len(), 2, "{entry}");
+    }
+}
+
+#[test]
 fn a_source_that_says_nothing_in_its_dialect_is_warned_about() {
     let args = ["convert", "--from", "journal", "--to", "journal"];
     let fine = selvedge_with(&args, b"{\"seq\":1,\"event\":{\"kind\":\"thread-created\"}}\n");

@@ -13,6 +13,7 @@ fn without_arguments_it_prints_help() {
 fn every_command_explains_itself_with_examples() {
     insta::assert_snapshot!("help-convert", selvedge(&["convert", "--help"]).stdout);
     insta::assert_snapshot!("help-validate", selvedge(&["validate", "--help"]).stdout);
+    insta::assert_snapshot!("help-inspect", selvedge(&["inspect", "--help"]).stdout);
     insta::assert_snapshot!("help-canon", selvedge(&["canon", "--help"]).stdout);
 }
 
@@ -31,7 +32,7 @@ fn the_list_of_dialects_names_each_with_its_versions() {
     assert_eq!(table.lines().count(), list.len() + 1);
     for (line, entry) in table.lines().skip(1).zip(list) {
         assert!(line.starts_with(entry["name"].as_str().unwrap()), "{line}");
-        assert!(line.ends_with(entry["about"].as_str().unwrap()), "{line}");
+        assert!(line.contains(entry["about"].as_str().unwrap()), "{line}");
     }
     let pydantic = list.iter().find(|entry| entry["name"] == "pydantic-ai").unwrap();
     assert_eq!(pydantic["versions"], serde_json::json!(["2", "1"]));

@@ -3,8 +3,10 @@
 
 mod canon;
 mod convert;
+mod docs;
 mod help;
 mod hostile;
+mod inspect;
 mod validate;
 
 use std::fs;
@@ -75,7 +77,9 @@ pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     pub(crate) fn new(test: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+        // Two runs at once must not share it.
+        let name = format!("{test}-{}", std::process::id());
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).expect("a folder");
         Self(path)

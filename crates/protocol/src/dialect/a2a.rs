@@ -1,51 +1,49 @@
 //! `a2a`: A2A 1.0 and 0.3 events, tasks and messages.
+//!
+//! One dialect for both versions: what is read tells its version by its shape, what is written is
+//! 1.0 unless another is asked for. Versions end in `-jsonrpc` for events wrapped in JSON-RPC
+//! responses, and in `+events` for everything A2A has no place for, in the metadata of status
+//! updates under one extension URI ([`EVENTS_EXTENSION`]).
 
-use super::{
-    Carrier, DecodeOptions, Dialect, EncodeOptions, Encoder, Id, JsonRecords, ReadJson, Records,
-};
-use crate::diagnostic::Report;
-use crate::journal::{Batch, Event, Kind};
-use crate::json::Node;
+mod artifact;
+mod decode;
+mod detect;
+mod encode;
+mod message;
+mod model;
+mod paint;
+mod part;
+mod pen;
+mod say;
+mod status;
+mod tables;
+mod validate;
+mod write;
+
+pub use model::EVENTS_EXTENSION;
+
+use super::{Carrier, Dialect, Id, JsonRecords};
 use crate::record::Framing;
-use crate::residue::Marks;
-use crate::validate::Validator;
 
 /// Registry entry.
 pub const DIALECT: Dialect = Dialect {
     id: Id::A2a,
     about: "A2A 1.0 and 0.3 events, tasks and messages",
-    versions: &[],
+    versions: &[
+        "1.0",
+        "0.3",
+        "1.0-jsonrpc",
+        "0.3-jsonrpc",
+        "1.0+events",
+        "0.3+events",
+        "1.0-jsonrpc+events",
+        "0.3-jsonrpc+events",
+    ],
     framing: Framing::Sse,
-    decoder: |options| Box::new(JsonRecords::new(Reader::new(options))),
-    encoder: |_: &EncodeOptions| Box::new(Writer),
-    validator: || Box::new(Checks),
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
+    encoder: |options| Box::new(encode::Writer::new(options)),
+    validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,
-    detect: |_| 0,
-    carries: |_: Kind, _: &str| false,
+    detect: detect::detect,
+    carries: encode::carries,
 };
-
-struct Reader;
-
-impl Reader {
-    fn new(_options: &DecodeOptions) -> Self {
-        Self
-    }
-}
-
-impl ReadJson for Reader {
-    const ID: Id = Id::A2a;
-
-    fn read<'a>(&mut self, _root: Node<'_, 'a>, _marks: &mut Marks, _events: &mut Vec<Event<'a>>) {}
-}
-
-struct Writer;
-
-impl Encoder for Writer {
-    fn batch(&mut self, _batch: &Batch<'_>, _out: &mut Records) {}
-}
-
-struct Checks;
-
-impl Validator for Checks {
-    fn value(&mut self, _pointer: &str, _value: Node<'_, '_>, _report: &mut Report) {}
-}

@@ -1,6 +1,6 @@
 //! From records to JSON values, for the dialects whose records are one JSON value each.
 
-use super::{Decoder, Id};
+use super::{DecodeOptions, Decoder, Frames, Id};
 use crate::journal::{Batch, Event};
 use crate::json::{Doc, Node};
 use crate::record::{Record, Role};
@@ -11,6 +11,9 @@ use crate::sse;
 pub trait ReadJson {
     /// Whose it is.
     const ID: Id;
+
+    /// Hears the server-sent event that the next value comes in; empty for a bare value.
+    fn sse_lines(&mut self, _event: &str) {}
 
     /// Appends what the value means, and marks which of its values the events hold.
     fn read<'a>(&mut self, root: Node<'_, 'a>, marks: &mut Marks, events: &mut Vec<Event<'a>>);
@@ -25,12 +28,18 @@ pub struct JsonRecords<R> {
     reader: R,
     shapes: Shapes,
     marks: Marks,
+    frames: Frames,
 }
 
 impl<R: ReadJson> JsonRecords<R> {
     /// A decoder around a reader.
     pub fn new(reader: R) -> Self {
-        Self { reader, shapes: Shapes::new(), marks: Marks::new() }
+        Self { reader, shapes: Shapes::new(), marks: Marks::new(), frames: Frames::Keep }
+    }
+
+    /// A decoder that keeps frames only if the options ask for them.
+    pub fn with(reader: R, options: &DecodeOptions) -> Self {
+        Self { frames: options.frames, ..Self::new(reader) }
     }
 
     fn json<'a>(&mut self, record: Record<'a>, data: sse::Data<'a>) -> Batch<'a> {
@@ -47,6 +56,7 @@ impl<R: ReadJson> JsonRecords<R> {
                     let mut events = Vec::new();
                     self.marks.clear();
                     self.reader.read(doc.root(), &mut self.marks, &mut events);
+                    events.iter_mut().for_each(Event::single_line);
                     batch.events = events.iter().map(Event::to_owned).collect();
                 }
                 return batch;
@@ -54,11 +64,19 @@ impl<R: ReadJson> JsonRecords<R> {
             sse::Data::None => return literal(&mut self.shapes),
         };
         let Ok(doc) = Doc::parse(text) else { return literal(&mut self.shapes) };
-        let mut events = Vec::new();
+        self.value(record, offset, &doc)
+    }
+
+    /// Reads a record whose value stands at a byte offset.
+    fn value<'a>(&mut self, record: Record<'a>, offset: usize, doc: &Doc<'a>) -> Batch<'a> {
+        let mut events = Vec::with_capacity(8);
         self.marks.clear();
         self.reader.read(doc.root(), &mut self.marks, &mut events);
         for event in &mut events {
             event.single_line();
+        }
+        if self.frames == Frames::Skip {
+            return Batch { events, frame: None };
         }
         // Ids and retry times differ from event to event; everything else before the data repeats.
         let mut before = Vec::new();
@@ -71,7 +89,7 @@ impl<R: ReadJson> JsonRecords<R> {
             );
         }
         let marks = &mut self.marks;
-        let frame = self.shapes.frame(R::ID, record, offset, &before, &doc, marks, &events);
+        let frame = self.shapes.frame(R::ID, record, offset, &before, doc, marks, &events);
         Batch { events, frame: Some(frame) }
     }
 }
@@ -82,12 +100,26 @@ impl<R: ReadJson> Decoder for JsonRecords<R> {
             sink(Batch { events: Vec::new(), frame: Some(self.shapes.literal(R::ID, record)) });
             return;
         }
+        if let Some(lines) = sse::unseparated(record.body) {
+            for (i, body) in lines.enumerate() {
+                let glue = if i == 0 { record.glue } else { "" };
+                self.record(Record { glue, body, ..record }, sink);
+            }
+            return;
+        }
         let data = if record.body.starts_with(['{', '[', '"']) {
+            self.reader.sse_lines("");
             sse::Data::Line { offset: 0, text: record.body }
         } else {
+            self.reader.sse_lines(record.body);
             sse::data(record.body)
         };
         sink(self.json(record, data));
+    }
+
+    fn parsed<'a>(&mut self, record: Record<'a>, doc: &Doc<'a>, sink: &mut dyn FnMut(Batch<'_>)) {
+        self.reader.sse_lines("");
+        sink(self.value(record, 0, doc));
     }
 
     fn finish(&mut self, sink: &mut dyn FnMut(Batch<'_>)) {

@@ -1,14 +1,16 @@
-//! `ag-ui`: AG-UI 1.0 events.
+//! `ag-ui`: AG-UI 1.0 events, and the input that starts a run.
 
-use super::{
-    Carrier, DecodeOptions, Dialect, EncodeOptions, Encoder, Id, JsonRecords, ReadJson, Records,
-};
-use crate::diagnostic::Report;
-use crate::journal::{Batch, Event, Kind};
-use crate::json::Node;
+mod carries;
+mod decode;
+mod encode;
+mod messages;
+mod model;
+mod parts;
+mod stage;
+mod validate;
+
+use super::{Carrier, Dialect, Id, JsonRecords};
 use crate::record::Framing;
-use crate::residue::Marks;
-use crate::validate::Validator;
 
 /// Registry entry.
 pub const DIALECT: Dialect = Dialect {
@@ -16,36 +18,27 @@ pub const DIALECT: Dialect = Dialect {
     about: "AG-UI 1.0 events",
     versions: &[],
     framing: Framing::Sse,
-    decoder: |options| Box::new(JsonRecords::new(Reader::new(options))),
-    encoder: |_: &EncodeOptions| Box::new(Writer),
-    validator: || Box::new(Checks),
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
+    encoder: |options| Box::new(encode::Writer::new(options)),
+    validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,
-    detect: |_| 0,
-    carries: |_: Kind, _: &str| false,
+    detect,
+    carries: carries::carries,
 };
 
-struct Reader;
-
-impl Reader {
-    fn new(_options: &DecodeOptions) -> Self {
-        Self
+fn detect(head: &str) -> u8 {
+    let named = |event: &model::EventType| {
+        head.contains(&format!("\"type\":\"{}\"", event.name))
+            || head.contains(&format!("\"type\": \"{}\"", event.name))
+    };
+    if head.contains("\"RUN_STARTED\"") && head.contains("\"runId\"") {
+        return 95;
     }
-}
-
-impl ReadJson for Reader {
-    const ID: Id = Id::AgUi;
-
-    fn read<'a>(&mut self, _root: Node<'_, 'a>, _marks: &mut Marks, _events: &mut Vec<Event<'a>>) {}
-}
-
-struct Writer;
-
-impl Encoder for Writer {
-    fn batch(&mut self, _batch: &Batch<'_>, _out: &mut Records) {}
-}
-
-struct Checks;
-
-impl Validator for Checks {
-    fn value(&mut self, _pointer: &str, _value: Node<'_, '_>, _report: &mut Report) {}
+    let begin = head.trim_start();
+    let input = begin.starts_with('{')
+        && ["\"threadId\"", "\"runId\"", "\"messages\""].iter().all(|key| head.contains(key));
+    if input || model::EVENTS.iter().any(named) {
+        return 80;
+    }
+    0
 }

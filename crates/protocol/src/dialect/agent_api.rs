@@ -1,51 +1,45 @@
-//! `agent-api`: AgentScope Agent API: request, response stream, folded response.
+//! `agent-api`: the Agent API's requests, response streams and folded responses.
 
-use super::{
-    Carrier, DecodeOptions, Dialect, EncodeOptions, Encoder, Id, JsonRecords, ReadJson, Records,
-};
-use crate::diagnostic::Report;
-use crate::journal::{Batch, Event, Kind};
-use crate::json::Node;
+mod carries;
+mod contents;
+mod decode;
+mod encode;
+mod model;
+mod response;
+mod validate;
+mod write;
+
+use super::{Carrier, Dialect, Id, JsonRecords};
 use crate::record::Framing;
-use crate::residue::Marks;
-use crate::validate::Validator;
 
 /// Registry entry.
 pub const DIALECT: Dialect = Dialect {
     id: Id::AgentApi,
-    about: "AgentScope Agent API: request, response stream, folded response",
-    versions: &[],
+    about: "Agent API requests, response streams and folded responses",
+    versions: &["stream", "folded"],
     framing: Framing::Sse,
-    decoder: |options| Box::new(JsonRecords::new(Reader::new(options))),
-    encoder: |_: &EncodeOptions| Box::new(Writer),
-    validator: || Box::new(Checks),
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
+    encoder: |options| Box::new(encode::Writer::new(options)),
+    validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,
-    detect: |_| 0,
-    carries: |_: Kind, _: &str| false,
+    detect,
+    carries: carries::carries,
 };
 
-struct Reader;
-
-impl Reader {
-    fn new(_options: &DecodeOptions) -> Self {
-        Self
+fn detect(head: &str) -> u8 {
+    let has = |key: &str, value: &str| {
+        head.contains(&format!("\"{key}\":\"{value}\""))
+            || head.contains(&format!("\"{key}\": \"{value}\""))
+    };
+    if has("object", "content") || has("object", "response") && head.contains("\"status\"") {
+        return 90;
     }
-}
-
-impl ReadJson for Reader {
-    const ID: Id = Id::AgentApi;
-
-    fn read<'a>(&mut self, _root: Node<'_, 'a>, _marks: &mut Marks, _events: &mut Vec<Event<'a>>) {}
-}
-
-struct Writer;
-
-impl Encoder for Writer {
-    fn batch(&mut self, _batch: &Batch<'_>, _out: &mut Records) {}
-}
-
-struct Checks;
-
-impl Validator for Checks {
-    fn value(&mut self, _pointer: &str, _value: Node<'_, '_>, _report: &mut Report) {}
+    let begin = head.trim_start();
+    if has("object", "message") && head.contains("\"status\"") && head.contains("\"msg_") {
+        return 85;
+    }
+    if begin.starts_with('{') && head.contains("\"input\"") && has("type", "message") {
+        return 80;
+    }
+    0
 }

@@ -3,8 +3,8 @@
 use super::{DecodeOptions, Decoder, Dialect, EncodeOptions, Encoder, Records};
 use crate::journal::Batch;
 use crate::json::{SyntaxError, SyntaxKind};
-use crate::record::{Feeder, Writer, split};
-use crate::residue;
+use crate::record::{Feeder, Framing, Role, Writer, split_parsed};
+use crate::residue::{self, Frame};
 
 /// Reads a whole source, passing on batch after batch.
 pub fn decode(
@@ -14,7 +14,10 @@ pub fn decode(
     mut sink: impl FnMut(Batch<'_>),
 ) {
     let mut decoder = (dialect.decoder)(options);
-    split(dialect.framing, source, |record| decoder.record(record, &mut sink));
+    split_parsed(dialect.framing, source, |record, doc| match doc {
+        Some(doc) => decoder.parsed(record, doc, &mut sink),
+        None => decoder.record(record, &mut sink),
+    });
     decoder.finish(&mut sink);
 }
 
@@ -22,8 +25,15 @@ pub fn decode(
 pub struct Decoding {
     decoder: Box<dyn Decoder>,
     feeder: Feeder,
+    framing: Framing,
     pending: Vec<u8>,
+    /// Do not look again before this many bytes are pending.
+    wait: usize,
 }
+
+/// From this size on, a record that is not complete is looked at again only when twice as much
+/// of it has arrived, so that reading a huge one takes time in proportion to its size.
+const LARGE: usize = 1 << 20;
 
 impl Decoding {
     /// Begins to read.
@@ -31,7 +41,9 @@ impl Decoding {
         Self {
             decoder: (dialect.decoder)(options),
             feeder: Feeder::new(dialect.framing),
+            framing: dialect.framing,
             pending: Vec::new(),
+            wait: 0,
         }
     }
 
@@ -42,10 +54,17 @@ impl Decoding {
         mut sink: impl FnMut(Batch<'_>),
     ) -> Result<(), SyntaxError> {
         self.pending.extend_from_slice(bytes);
+        if self.framing == Framing::Document || self.pending.len() < self.wait {
+            return Ok(());
+        }
         let text = valid_prefix(&self.pending)?;
         let decoder = &mut self.decoder;
-        let used = self.feeder.feed(text, |record| decoder.record(record, &mut sink));
+        let used = self.feeder.feed_parsed(text, |record, doc| match doc {
+            Some(doc) => decoder.parsed(record, doc, &mut sink),
+            None => decoder.record(record, &mut sink),
+        });
         self.pending.drain(..used);
+        self.wait = if self.pending.len() >= LARGE { self.pending.len() * 2 } else { 0 };
         Ok(())
     }
 
@@ -115,17 +134,35 @@ impl Encoding {
             .frame
             .as_ref()
             .filter(|frame| self.replay == Replay::Frames && frame.dialect == self.dialect.id);
-        if let Some(frame) = own {
-            self.scratch.clear();
-            if residue::render(frame, &batch.events, &mut self.scratch).is_ok() {
-                self.encoder.observe(batch);
-                let glue = frame.glue.as_deref();
-                self.writer.record(frame.role, glue, &self.scratch, out);
-                return;
-            }
+        if let Some(frame) = own
+            && self.replay(frame, batch, out)
+        {
+            self.encoder.observe(batch);
+            return;
         }
         self.encoder.batch(batch, &mut self.records);
         self.flush(out);
+    }
+
+    /// Writes a record from its frame; `false` if its events no longer have all it takes.
+    fn replay(&mut self, frame: &Frame<'_>, batch: &Batch<'_>, out: &mut Vec<u8>) -> bool {
+        let glue = frame.glue.as_deref();
+        if frame.role == Role::Item {
+            let before = out.len();
+            self.writer.before_item(glue, out);
+            if residue::render(frame, &batch.events, out).is_ok() {
+                return true;
+            }
+            out.truncate(before);
+            self.writer.undo_item();
+            return false;
+        }
+        self.scratch.clear();
+        if residue::render(frame, &batch.events, &mut self.scratch).is_err() {
+            return false;
+        }
+        self.writer.record(frame.role, glue, &self.scratch, out);
+        true
     }
 
     /// Writes the end of the output.
@@ -138,9 +175,9 @@ impl Encoding {
     fn flush(&mut self, out: &mut Vec<u8>) {
         for (role, body) in self.records.drain() {
             let there = match role {
-                crate::record::Role::Head => self.writer.headed(),
-                crate::record::Role::Tail => self.writer.tailed(),
-                crate::record::Role::Item => false,
+                Role::Head => self.writer.headed(),
+                Role::Tail => self.writer.tailed(),
+                Role::Item => false,
             };
             if !there {
                 self.writer.record(role, None, &body, out);

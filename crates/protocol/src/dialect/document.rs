@@ -86,16 +86,15 @@ impl<R: ReadDocument> Documents<R> {
             sink(Batch { events, frame: Some(frame) });
         }
 
-        if after < text.len() {
-            let mut events = Vec::new();
-            marks.clear();
-            self.reader.tail(root, marks, &mut events);
-            events.iter_mut().for_each(Event::single_line);
-            let range = after..text.len();
-            let tail = record(Role::Tail, range.clone());
-            let frame = self.shapes.stretch(R::ID, tail, doc, range, marks, &events);
-            sink(Batch { events, frame: Some(frame) });
-        }
+        // Also when it is empty: a document that was read needs no end of ours.
+        let mut events = Vec::new();
+        marks.clear();
+        self.reader.tail(root, marks, &mut events);
+        events.iter_mut().for_each(Event::single_line);
+        let range = after..text.len();
+        let tail = record(Role::Tail, range.clone());
+        let frame = self.shapes.stretch(R::ID, tail, doc, range, marks, &events);
+        sink(Batch { events, frame: Some(frame) });
     }
 }
 
@@ -103,10 +102,14 @@ impl<R: ReadDocument> Decoder for Documents<R> {
     fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>)) {
         match Doc::parse(record.body) {
             Ok(doc) => self.document(record.body, &doc, sink),
-            Err(_) => sink(Batch {
-                events: Vec::new(),
-                frame: Some(self.shapes.literal(R::ID, Record { role: Role::Head, ..record })),
-            }),
+            Err(_) => {
+                let head = Record { role: Role::Head, ..record };
+                let tail = Record { role: Role::Tail, body: "", ..Record::alone("") };
+                for record in [head, tail] {
+                    let frame = Some(self.shapes.literal(R::ID, record));
+                    sink(Batch { events: Vec::new(), frame });
+                }
+            }
         }
     }
 }

@@ -1,14 +1,11 @@
 //! `openai-threads`: OpenAI Assistants threads, messages, runs, run steps and stream events.
 
-use super::{
-    Carrier, DecodeOptions, Dialect, EncodeOptions, Encoder, Id, JsonRecords, ReadJson, Records,
-};
-use crate::diagnostic::Report;
-use crate::journal::{Batch, Event, Kind};
-use crate::json::Node;
+mod decode;
+mod encode;
+mod validate;
+
+use super::{Carrier, Dialect, Id, JsonRecords};
 use crate::record::Framing;
-use crate::residue::Marks;
-use crate::validate::Validator;
 
 /// Registry entry.
 pub const DIALECT: Dialect = Dialect {
@@ -16,36 +13,25 @@ pub const DIALECT: Dialect = Dialect {
     about: "OpenAI Assistants threads, messages, runs, run steps and stream events",
     versions: &[],
     framing: Framing::Sse,
-    decoder: |options| Box::new(JsonRecords::new(Reader::new(options))),
-    encoder: |_: &EncodeOptions| Box::new(Writer),
-    validator: || Box::new(Checks),
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
+    encoder: |options| Box::new(encode::Writer::new(options)),
+    validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,
-    detect: |_| 0,
-    carries: |_: Kind, _: &str| false,
+    detect,
+    carries: encode::carries,
 };
 
-struct Reader;
-
-impl Reader {
-    fn new(_options: &DecodeOptions) -> Self {
-        Self
+/// Stream events are named `thread.…`; objects say so in `object`.
+fn detect(head: &str) -> u8 {
+    let text = head.trim_start();
+    if text.starts_with(['{', '[']) {
+        let compact = ["thread\"", "thread.message\"", "thread.run\"", "thread.run.step\""];
+        let found = compact.iter().any(|name| {
+            text.contains(&format!("\"object\":\"{name}"))
+                || text.contains(&format!("\"object\": \"{name}"))
+        });
+        return if found { 90 } else { 0 };
     }
-}
-
-impl ReadJson for Reader {
-    const ID: Id = Id::OpenaiThreads;
-
-    fn read<'a>(&mut self, _root: Node<'_, 'a>, _marks: &mut Marks, _events: &mut Vec<Event<'a>>) {}
-}
-
-struct Writer;
-
-impl Encoder for Writer {
-    fn batch(&mut self, _batch: &Batch<'_>, _out: &mut Records) {}
-}
-
-struct Checks;
-
-impl Validator for Checks {
-    fn value(&mut self, _pointer: &str, _value: Node<'_, '_>, _report: &mut Report) {}
+    let event = text.lines().find_map(|line| line.strip_prefix("event:")).map(str::trim);
+    if event.is_some_and(|event| event.starts_with("thread.")) { 95 } else { 0 }
 }

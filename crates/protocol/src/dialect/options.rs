@@ -9,6 +9,18 @@ pub struct DecodeOptions {
     pub agent: Option<String>,
     /// Whether the source begins a thread or adds to one.
     pub start: Start,
+    /// Whether what events cannot hold of the source is kept.
+    pub frames: Frames,
+}
+
+/// Whether decoding leaves frames, where the dialect can do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Frames {
+    /// It does: the source's bytes can be had again, and losses named.
+    #[default]
+    Keep,
+    /// It does not: for a target that needs the events only.
+    Skip,
 }
 
 /// Whether a source begins a thread.

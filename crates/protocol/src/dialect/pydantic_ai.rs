@@ -1,10 +1,13 @@
 //! `pydantic-ai`: ModelMessages as `ModelMessagesTypeAdapter` dumps them, 2.x and 1.x.
 
 mod decode;
+mod encode;
+mod model;
 mod validate;
 
-use super::{Carrier, Dialect, EncodeOptions, Encoder, Id, JsonRecords, Records};
-use crate::journal::{Batch, Kind};
+use super::{Carrier, Dialect, Id, JsonRecords};
+use crate::journal::Kind;
+use crate::json::{Doc, Node};
 use crate::record::Framing;
 
 /// Registry entry.
@@ -14,28 +17,86 @@ pub const DIALECT: Dialect = Dialect {
     versions: &["2", "1"],
     framing: Framing::Array,
     decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
-    encoder: |_: &EncodeOptions| Box::new(Nothing),
-    validator: || Box::new(validate::Checks),
+    encoder: |options| Box::new(encode::Writer::new(options)),
+    validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,
     detect,
-    carries: |_: Kind, _: &str| false,
+    carries,
 };
 
-struct Nothing;
-impl Encoder for Nothing {
-    fn batch(&mut self, _batch: &Batch<'_>, _out: &mut Records) {}
+/// Looks at the first message: a request or a response with parts.
+fn detect(head: &str) -> u8 {
+    let Some(list) = head.trim_start().strip_prefix('[') else { return 0 };
+    let first = list.trim_start();
+    if first.starts_with(']') {
+        return 1;
+    }
+    match Doc::parse_prefix(first) {
+        Ok((doc, _)) => {
+            let [parts, kind] = doc.root().select(["parts", "kind"]);
+            let known = kind.is_some_and(|k| k.is("request") || k.is("response"));
+            if known && parts.is_some_and(Node::is_array) { 95 } else { 0 }
+        }
+        // The message goes on beyond the beginning at hand.
+        Err(_) => {
+            let begins = first.strip_prefix('{').map(str::trim_start);
+            let parts = begins.is_some_and(|keys| keys.starts_with("\"parts\""));
+            if parts && first.contains("\"part_kind\"") { 90 } else { 0 }
+        }
+    }
 }
 
-fn detect(head: &str) -> u8 {
-    let head = head.trim_start();
-    if !head.starts_with('[') {
-        return 0;
-    }
-    if head.contains("\"part_kind\"") {
-        95
-    } else if head.trim_end() == "[]" {
-        1
-    } else {
-        0
+/// Which event fields are found again in what the encoder writes.
+fn carries(kind: Kind, field: &str) -> bool {
+    let common = matches!(field, "taskId" | "timestamp" | "contextId");
+    match kind {
+        Kind::ThreadCreated => field == "contextId",
+        Kind::TaskCreated | Kind::TaskStatus | Kind::TaskComplete => field == "taskId",
+        Kind::ParticipantJoined => field == "model",
+        Kind::Message => {
+            common
+                || matches!(
+                    field,
+                    "role" | "content" | "attachments" | "messageId" | "usage" | "finishReason"
+                )
+        }
+        Kind::ContentDelta => common || field == "delta",
+        Kind::ContentComplete => common || matches!(field, "content" | "finishReason"),
+        Kind::ThoughtStream => {
+            common || matches!(field, "thoughtId" | "content" | "signature" | "providerName")
+        }
+        Kind::ToolCall => {
+            common
+                || matches!(
+                    field,
+                    "toolCallId" | "toolName" | "arguments" | "providerExecuted" | "providerName"
+                )
+        }
+        Kind::ToolCallStarted => common || matches!(field, "toolCallId" | "toolName"),
+        Kind::ToolCallDelta => matches!(field, "toolCallId" | "delta"),
+        Kind::ToolStart => common || matches!(field, "toolCallId" | "toolName" | "arguments"),
+        Kind::ToolComplete => {
+            common
+                || matches!(
+                    field,
+                    "toolCallId" | "toolName" | "success" | "result" | "error" | "outcome"
+                )
+        }
+        Kind::FileWrite => {
+            common
+                || matches!(
+                    field,
+                    "artifactId" | "data" | "index" | "complete" | "mimeType" | "encoding"
+                )
+        }
+        Kind::StepStarted => matches!(field, "taskId" | "model"),
+        Kind::StepFinished => {
+            common || matches!(field, "finishReason" | "usage" | "model" | "providerName")
+        }
+        Kind::LlmUsage => {
+            matches!(field, "taskId" | "model" | "prompt_tokens" | "completion_tokens" | "cost")
+        }
+        Kind::PartStarted | Kind::PartFinished => matches!(field, "taskId" | "partType"),
+        _ => false,
     }
 }

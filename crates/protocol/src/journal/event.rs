@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Kind;
-use crate::json::{Node, Raw, Style, print, push_escaped};
+use crate::json::{Node, Raw, Style, print, push_escaped, same_bytes};
 
 /// Something that happened in a thread.
 ///
@@ -101,7 +101,8 @@ impl<'a> Event<'a> {
     /// A field's value as received.
     #[inline]
     pub fn get(&self, name: &str) -> Option<&Raw<'a>> {
-        self.fields.iter().find(|(n, _)| n == name).map(|(_, v)| v)
+        let found = self.fields.iter().find(|(n, _)| same_bytes(n.as_bytes(), name.as_bytes()));
+        found.map(|(_, v)| v)
     }
 
     /// A string field, decoded.

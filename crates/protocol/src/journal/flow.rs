@@ -150,6 +150,8 @@ struct Run {
     waiting: bool,
     texts: Vec<Part>,
     thoughts: Vec<Part>,
+    /// Text that something else cut off, in case the source says it again as a whole.
+    cut: Option<String>,
     /// Tool call ids seen, with the tool's name, and whether the call is complete.
     calls: HashMap<String, (Option<Raw<'static>>, bool, bool)>,
 }
@@ -413,6 +415,13 @@ impl Flow {
             None => true,
         });
         let known = open.map(|at| self.run(task).texts[at].body.clone());
+        if open.is_none()
+            && given.is_none()
+            && let Some(cut) = self.run(task).cut.take()
+            && cut == body
+        {
+            return;
+        }
         match (open, known) {
             (Some(at), Some(known)) if !known.is_empty() => {
                 // Say what the deltas left out, if the whole begins with what they said.
@@ -541,6 +550,9 @@ impl Flow {
         run.thoughts = open;
         for part in thoughts {
             out(task, None, thought_finished(part));
+        }
+        if let Some(part) = closing.iter().rev().find(|part| !part.named) {
+            run.cut = Some(part.body.clone());
         }
         for part in closing {
             out(task, None, Signal::TextFinished { id: part.id, body: part.body });

@@ -166,7 +166,8 @@ specs! {
         f("initiator", OneOf(&["user", "agent"]), Must), f("messageId", Text, May),
         f("timestamp", Text, Must)]
     TaskStatus "task-status" "A task changes state." [
-        f("status", STATUS, Must), f("message", Text, May), f("timestamp", Text, Must)]
+        f("status", STATUS, Must), f("message", Text, May), f("code", Text, May),
+        f("timestamp", Text, Must)]
     TaskComplete "task-complete" "A task ends well, with its result." [
         f("content", Text, May), f("artifacts", Array, May), f("finishReason", FINISH, May),
         f("timestamp", Text, Must)]
@@ -186,7 +187,7 @@ specs! {
         f("toolCallId", Text, Must), f("toolName", Text, Must), f("success", Bool, Must),
         f("result", Any, May), f("error", Text, May), f("outcome", OneOf(&["success", "failed",
         "denied", "interrupted", "retried", "validation_error"]), May), f("icon", Text, May),
-        f("preliminary", Bool, May), f("providerExecuted", Bool, May)]
+        f("preliminary", Bool, May), f("providerExecuted", Bool, May), f("messageId", Text, May)]
     InputRequired "input-required" "A task needs an answer to go on." [
         f("inputId", Text, Must), f("requireUser", Bool, May), f("inputType", INPUT, Must),
         f("prompt", Text, Must), f("schema", Object, May), f("options", Array, May),
@@ -232,7 +233,8 @@ specs! {
         f("iteration", Integer, Must), f("timestamp", Text, Must)]
     ToolCall "tool-call" "A model asked for a tool." [
         f("toolCallId", Text, Must), f("toolName", Text, Must), f("arguments", Any, Must),
-        f("providerExecuted", Bool, May), f("providerName", Text, May)]
+        f("providerExecuted", Bool, May), f("providerName", Text, May),
+        f("messageId", Text, May)]
     ToolInputRequired "tool-input-required" "A tool needs an answer (Looopy's code form)." [
         f("toolCallId", Text, May), f("inputId", Text, Must), f("inputType", INPUT, Must),
         f("prompt", Text, Must), f("schema", Object, May), f("options", Array, May)]
@@ -243,10 +245,10 @@ specs! {
         f("cost", Number, May)]
     Message "message" "A whole message with its author and parts." [
         f("messageId", Text, May), f("role", OneOf(&["user", "agent", "system", "tool"]), Must),
-        f("author", Text, May), f("content", Any, Must), f("attachments", Array, May),
-        f("intent", Text, May), f("task", Text, May), f("inputs", Object, May),
-        f("outputs", Object, May), f("confidence", Object, May), f("trace", Any, May),
-        f("finishReason", FINISH, May), f("usage", Object, May)]
+        f("author", Text, May), f("content", Any, Must), f("contentType", Text, May),
+        f("attachments", Array, May), f("intent", Text, May), f("task", Text, May),
+        f("inputs", Object, May), f("outputs", Object, May), f("confidence", Object, May),
+        f("trace", Any, May), f("finishReason", FINISH, May), f("usage", Object, May)]
     InternalToolMessage "internal:tool-message" "A tool's message to the model." [
         f("message", Any, May)]
     InternalToolStart "internal:tool-start" "A tool begins, for operators only." [

@@ -1,5 +1,6 @@
 //! Printing JSON text in a given style, and telling which spellings survive other writers.
 
+use super::tape::find_special;
 use super::{Node, NodeKind, is_canonical_number, text};
 
 /// How a JSON value is spelled.
@@ -123,15 +124,39 @@ fn survives(node: Node<'_, '_>) -> bool {
 
 /// Appends `text` escaped in the minimal spelling, without quotes.
 pub fn push_escaped(text: &str, out: &mut String) {
+    let bytes = text.as_bytes();
     let mut from = 0;
-    for (i, b) in text.bytes().enumerate() {
-        if b == b'"' || b == b'\\' || b < 0x20 {
-            out.push_str(text.get(from..i).unwrap_or(""));
-            text::push_code(u32::from(b), out);
-            from = i + 1;
+    loop {
+        let at = find_special(bytes, from);
+        out.push_str(text.get(from..at).unwrap_or(""));
+        match bytes.get(at) {
+            Some(b) => text::push_code(u32::from(*b), out),
+            None => return,
         }
+        from = at + 1;
     }
-    out.push_str(text.get(from..).unwrap_or(""));
+}
+
+/// Whether `body` is `text` escaped in the minimal spelling.
+pub fn is_escaped(text: &str, body: &str) -> bool {
+    let (text, mut body) = (text.as_bytes(), body.as_bytes());
+    let mut from = 0;
+    let mut escape = String::new();
+    loop {
+        let at = find_special(text, from);
+        match body.strip_prefix(text.get(from..at).unwrap_or(&[])) {
+            Some(rest) => body = rest,
+            None => return false,
+        }
+        let Some(b) = text.get(at) else { return body.is_empty() };
+        escape.clear();
+        text::push_code(u32::from(*b), &mut escape);
+        match body.strip_prefix(escape.as_bytes()) {
+            Some(rest) => body = rest,
+            None => return false,
+        }
+        from = at + 1;
+    }
 }
 
 /// A JSON string literal for `text`.

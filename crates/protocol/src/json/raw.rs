@@ -113,6 +113,12 @@ impl Deref for Raw<'_> {
     }
 }
 
+impl AsRef<str> for Raw<'_> {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
 impl fmt::Debug for Raw<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())

@@ -60,31 +60,53 @@ pub fn units(body: &str) -> impl Iterator<Item = Unit> + '_ {
 
 /// Decodes a body. A lone surrogate becomes U+FFFD.
 pub fn decode(body: &str) -> Cow<'_, str> {
-    let Some(first) = memchr::memchr(b'\\', body.as_bytes()) else { return Cow::Borrowed(body) };
+    let bytes = body.as_bytes();
+    let Some(first) = memchr::memchr(b'\\', bytes) else { return Cow::Borrowed(body) };
     let mut out = String::with_capacity(body.len());
-    out.push_str(body.get(..first).unwrap_or(""));
-    let rest = body.get(first..).unwrap_or("");
-    let mut high: Option<u32> = None;
-    for unit in units(rest) {
-        let code = unit.code;
-        if let Some(h) = high.take() {
-            if (0xDC00..0xE000).contains(&code) {
-                let joined = 0x10000 + ((h - 0xD800) << 10) + (code - 0xDC00);
-                out.push(char::from_u32(joined).unwrap_or('\u{FFFD}'));
-                continue;
+    let mut from = 0;
+    let mut at = first;
+    loop {
+        out.push_str(body.get(from..at).unwrap_or(""));
+        let (code, next) = match bytes.get(at + 1) {
+            Some(b'u') => {
+                let high = hex(body, at + 2).unwrap_or(0xD800);
+                match hex(body, at + 8).filter(|_| bytes.get(at + 6..at + 8) == Some(b"\\u")) {
+                    Some(low)
+                        if (0xD800..0xDC00).contains(&high) && (0xDC00..0xE000).contains(&low) =>
+                    {
+                        (0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00), at + 12)
+                    }
+                    _ => (high, at + 6),
+                }
             }
-            out.push('\u{FFFD}');
+            Some(b'n') => (10, at + 2),
+            Some(b'r') => (13, at + 2),
+            Some(b't') => (9, at + 2),
+            Some(b'b') => (8, at + 2),
+            Some(b'f') => (12, at + 2),
+            Some(&c) => (u32::from(c), at + 2),
+            None => break,
+        };
+        out.push(char::from_u32(code).unwrap_or('\u{FFFD}'));
+        from = next;
+        // Escapes come in flocks: the next is mostly near.
+        let rest = bytes.get(from..).unwrap_or(&[]);
+        let near = rest.iter().take(16).position(|b| *b == b'\\');
+        let hit = near
+            .or_else(|| memchr::memchr(b'\\', rest.get(16..).unwrap_or(&[])).map(|hit| hit + 16));
+        match hit {
+            Some(hit) => at = from + hit,
+            None => {
+                out.push_str(body.get(from..).unwrap_or(""));
+                break;
+            }
         }
-        if (0xD800..0xDC00).contains(&code) {
-            high = Some(code);
-        } else {
-            out.push(char::from_u32(code).unwrap_or('\u{FFFD}'));
-        }
-    }
-    if high.is_some() {
-        out.push('\u{FFFD}');
     }
     Cow::Owned(out)
+}
+
+fn hex(body: &str, at: usize) -> Option<u32> {
+    u32::from_str_radix(body.get(at..at + 4)?, 16).ok()
 }
 
 /// Whether a body holds a surrogate half that has no partner.

@@ -1,12 +1,27 @@
 //! Cutting sources into records, whole or as they arrive.
 
 use super::{Framing, Record, Role};
+use crate::json::{Doc, Space};
 
 /// Cuts a whole source into records. [`Framing::Document`] gives it as one record.
 pub fn split<'a>(framing: Framing, source: &'a str, mut each: impl FnMut(Record<'a>)) {
     let mut feeder = Feeder::new(framing);
+    feeder.cut(source, Ending::Final, &mut |record, _| each(record));
+}
+
+/// Like [`split`], and passes on what had to be parsed to find a record's end.
+pub fn split_parsed<'a>(
+    framing: Framing,
+    source: &'a str,
+    mut each: impl FnMut(Record<'a>, Option<&Doc<'a>>),
+) {
+    let mut feeder = Feeder::new(framing);
+    feeder.space = Some(Space::default());
     feeder.cut(source, Ending::Final, &mut each);
 }
+
+/// Takes a record, and its value where finding its end took parsing it.
+type Each<'e, 'a> = &'e mut dyn FnMut(Record<'a>, Option<&Doc<'a>>);
 
 /// Cuts a source into records as its bytes arrive. Holds at most one record.
 #[derive(Debug)]
@@ -15,6 +30,8 @@ pub struct Feeder {
     shape: Option<Layout>,
     items: usize,
     done: bool,
+    /// Where array elements are parsed; `None` to look for their ends only.
+    space: Option<Space>,
 }
 
 /// How the source at hand is laid out, which may differ from its dialect's usual framing.
@@ -35,26 +52,31 @@ enum Ending {
 impl Feeder {
     /// A feeder for one source.
     pub fn new(framing: Framing) -> Self {
-        Self { framing, shape: None, items: 0, done: false }
+        Self { framing, shape: None, items: 0, done: false, space: None }
     }
 
     /// Cuts what is complete in `text` and returns how many bytes that was; the caller keeps the
     /// rest and calls again with more after it.
     pub fn feed<'a>(&mut self, text: &'a str, mut each: impl FnMut(Record<'a>)) -> usize {
+        self.cut(text, Ending::More, &mut |record, _| each(record))
+    }
+
+    /// Like [`Feeder::feed`], and passes on what had to be parsed to find a record's end.
+    pub fn feed_parsed<'a>(
+        &mut self,
+        text: &'a str,
+        mut each: impl FnMut(Record<'a>, Option<&Doc<'a>>),
+    ) -> usize {
+        self.space.get_or_insert_default();
         self.cut(text, Ending::More, &mut each)
     }
 
     /// Cuts the rest of the source.
     pub fn end<'a>(&mut self, text: &'a str, mut each: impl FnMut(Record<'a>)) {
-        self.cut(text, Ending::Final, &mut each);
+        self.cut(text, Ending::Final, &mut |record, _| each(record));
     }
 
-    fn cut<'a>(
-        &mut self,
-        text: &'a str,
-        ending: Ending,
-        each: &mut dyn FnMut(Record<'a>),
-    ) -> usize {
+    fn cut<'a>(&mut self, text: &'a str, ending: Ending, each: Each<'_, 'a>) -> usize {
         let layout = match self.shape {
             Some(layout) => layout,
             None => match layout(self.framing, text, ending) {
@@ -91,37 +113,58 @@ impl Feeder {
         from: usize,
         start: usize,
         end: usize,
-        each: &mut dyn FnMut(Record<'a>),
+        each: Each<'_, 'a>,
     ) {
-        each(Record {
-            glue: text.get(from..start).unwrap_or(""),
-            usual_glue: self.framing.glue(self.items),
-            body: text.get(start..end).unwrap_or(""),
-            role: Role::Item,
-            index: self.items,
-        });
-        self.items += 1;
+        each(self.next(text, from, start, end), None);
     }
 
-    fn tail<'a>(&mut self, text: &'a str, from: usize, each: &mut dyn FnMut(Record<'a>)) {
+    fn next<'a>(&mut self, text: &'a str, from: usize, start: usize, end: usize) -> Record<'a> {
+        self.items += 1;
+        Record {
+            glue: text.get(from..start).unwrap_or(""),
+            usual_glue: self.framing.glue(self.items - 1),
+            body: text.get(start..end).unwrap_or(""),
+            role: Role::Item,
+            index: self.items - 1,
+        }
+    }
+
+    /// Parses the array element at `start` and passes it on; says where it ends. `None` if it is
+    /// not whole and sound, or nothing is to be parsed.
+    fn element<'a>(
+        &mut self,
+        text: &'a str,
+        from: usize,
+        start: usize,
+        ending: Ending,
+        each: Each<'_, 'a>,
+    ) -> Option<usize> {
+        let space = self.space.take()?;
+        let (doc, end) = Doc::parse_prefix_in(space, text.get(start..).unwrap_or(""));
+        let end = end.ok().map(|len| start + len);
+        let end = end.filter(|end| *end < text.len() || ending == Ending::Final);
+        if let Some(end) = end {
+            each(self.next(text, from, start, end), Some(&doc));
+        }
+        self.space = Some(doc.into_space());
+        end
+    }
+
+    fn tail<'a>(&mut self, text: &'a str, from: usize, each: Each<'_, 'a>) {
         let rest = text.get(from..).unwrap_or("");
         if rest != self.framing.end(self.items) {
-            each(Record {
+            let record = Record {
                 glue: rest,
                 usual_glue: self.framing.end(self.items),
                 body: "",
                 role: Role::Tail,
                 index: self.items,
-            });
+            };
+            each(record, None);
         }
     }
 
-    fn lines<'a>(
-        &mut self,
-        text: &'a str,
-        ending: Ending,
-        each: &mut dyn FnMut(Record<'a>),
-    ) -> usize {
+    fn lines<'a>(&mut self, text: &'a str, ending: Ending, each: Each<'_, 'a>) -> usize {
         let bytes = text.as_bytes();
         let mut from = 0;
         loop {
@@ -150,12 +193,7 @@ impl Feeder {
         }
     }
 
-    fn sse<'a>(
-        &mut self,
-        text: &'a str,
-        ending: Ending,
-        each: &mut dyn FnMut(Record<'a>),
-    ) -> usize {
+    fn sse<'a>(&mut self, text: &'a str, ending: Ending, each: Each<'_, 'a>) -> usize {
         let bytes = text.as_bytes();
         let mut from = 0;
         loop {
@@ -178,12 +216,7 @@ impl Feeder {
         }
     }
 
-    fn array<'a>(
-        &mut self,
-        text: &'a str,
-        ending: Ending,
-        each: &mut dyn FnMut(Record<'a>),
-    ) -> usize {
+    fn array<'a>(&mut self, text: &'a str, ending: Ending, each: Each<'_, 'a>) -> usize {
         let bytes = text.as_bytes();
         let mut from = 0;
         while !self.done {
@@ -205,6 +238,9 @@ impl Feeder {
             match bytes.get(start) {
                 None if ending == Ending::More => return from,
                 None | Some(b']') => break,
+                Some(_) if let Some(end) = self.element(text, from, start, ending, each) => {
+                    from = end;
+                }
                 Some(_) => match value_end(bytes, start) {
                     Some(end) if end < bytes.len() || ending == Ending::Final => {
                         self.item(text, from, start, end, each);

@@ -39,11 +39,7 @@ impl Writer {
                 out.extend_from_slice(glue.unwrap_or("").as_bytes());
                 self.headed = true;
             }
-            Role::Item => {
-                let glue = glue.unwrap_or_else(|| self.framing.glue(self.items));
-                out.extend_from_slice(glue.as_bytes());
-                self.items += 1;
-            }
+            Role::Item => self.before_item(glue, out),
             Role::Tail => {
                 let mut tail = glue.unwrap_or("").to_owned();
                 tail.push_str(body);
@@ -52,6 +48,18 @@ impl Writer {
             }
         }
         out.extend_from_slice(body.as_bytes());
+    }
+
+    /// Writes what stands before an item; the caller writes the item.
+    pub fn before_item(&mut self, glue: Option<&str>, out: &mut Vec<u8>) {
+        let glue = glue.unwrap_or_else(|| self.framing.glue(self.items));
+        out.extend_from_slice(glue.as_bytes());
+        self.items += 1;
+    }
+
+    /// Takes back an item that could not be written.
+    pub fn undo_item(&mut self) {
+        self.items = self.items.saturating_sub(1);
     }
 
     /// Writes a record of our own.

@@ -1,7 +1,8 @@
 //! Building a record's frame from what a decoder marked.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use super::render::field_text;
 use super::shape::{Codec, Frame, Instance, Leaf, Shape, Slot};
 use crate::dialect::Id;
 use crate::journal::Event;
-use crate::json::{Doc, Node, NodeKind, Raw};
+use crate::json::{Doc, Node, NodeKind, Raw, is_escaped, same_bytes};
 use crate::record::Record;
 
 /// What a decoder says about the values of a record.
@@ -25,7 +26,15 @@ enum Mark {
     Open,
     List,
     Implied,
-    Bound { event: u16, field: &'static str, path: Box<str>, codec: Codec },
+    Bound(Bound),
+}
+
+#[derive(Debug, Clone)]
+struct Bound {
+    event: u16,
+    field: Cow<'static, str>,
+    path: Box<str>,
+    codec: Codec,
 }
 
 impl Marks {
@@ -37,6 +46,13 @@ impl Marks {
     /// Forgets all marks.
     pub fn clear(&mut self) {
         self.marks.clear();
+    }
+
+    fn sort(&mut self) {
+        // Decoders mostly mark from left to right.
+        if !self.marks.is_sorted_by_key(|m| m.0) {
+            self.marks.sort_by_key(|m| m.0);
+        }
     }
 
     /// The members of this object are looked at one by one, not kept as one literal.
@@ -56,29 +72,35 @@ impl Marks {
 
     /// The value is the `field` of the record's event number `event`.
     pub fn bind(&mut self, node: Node<'_, '_>, event: usize, field: &'static str) {
-        self.bound(node, event, field, "", Codec::Same);
+        self.bound(node, event, Cow::Borrowed(field), "", Codec::Same);
+    }
+
+    /// Like [`Marks::bind`], for a field whose name is the source's own.
+    pub fn bind_named(&mut self, node: Node<'_, '_>, event: usize, field: &str) {
+        self.bound(node, event, Cow::Owned(field.to_owned()), "", Codec::Same);
     }
 
     /// The value stands inside the field, at a JSON pointer.
     pub fn bind_at(&mut self, node: Node<'_, '_>, event: usize, field: &'static str, path: &str) {
-        self.bound(node, event, field, path, Codec::Same);
+        self.bound(node, event, Cow::Borrowed(field), path, Codec::Same);
     }
 
     /// The value is a string that holds the field's JSON text.
     pub fn quoted(&mut self, node: Node<'_, '_>, event: usize, field: &'static str) {
-        self.bound(node, event, field, "", Codec::Quoted);
+        self.bound(node, event, Cow::Borrowed(field), "", Codec::Quoted);
     }
 
     fn bound(
         &mut self,
         node: Node<'_, '_>,
         event: usize,
-        field: &'static str,
+        field: Cow<'static, str>,
         path: &str,
         codec: Codec,
     ) {
         let event = u16::try_from(event).unwrap_or(u16::MAX);
-        self.marks.push((node.index(), Mark::Bound { event, field, path: path.into(), codec }));
+        let bound = Bound { event, field, path: path.into(), codec };
+        self.marks.push((node.index(), Mark::Bound(bound)));
     }
 }
 
@@ -86,8 +108,6 @@ impl Marks {
 #[derive(Debug, Default)]
 pub struct Shapes {
     known: HashMap<u64, Vec<Arc<Shape>>, BuildHasherDefault<Mix>>,
-    /// The shape used last, which in a stream is mostly the next one too.
-    last: Option<Arc<Shape>>,
 }
 
 impl Shapes {
@@ -110,14 +130,13 @@ impl Shapes {
         marks: &mut Marks,
         events: &[Event<'a>],
     ) -> Frame<'a> {
-        marks.marks.sort_by_key(|m| m.0);
-        let mut walk = Walk::new(&marks.marks, events, 0, offset as isize);
+        marks.sort();
+        let mut walk = Walk::new(Some(doc.root()), &marks.marks, events, offset as isize);
         for range in before {
             walk.literal(range.clone());
         }
-        walk.open(doc.root(), "", self);
-        let instance = walk.finish(record.body, self);
-        Frame { dialect, glue: record.stored_glue(), role: record.role, root: instance }
+        walk.open(doc.root(), NO_KEY, self);
+        Frame::of(dialect, record, walk.finish(0, 0, record.body, self))
     }
 
     /// The frame of a record that is a value inside a larger document.
@@ -129,11 +148,11 @@ impl Shapes {
         marks: &mut Marks,
         events: &[Event<'a>],
     ) -> Frame<'a> {
-        marks.marks.sort_by_key(|m| m.0);
-        let mut walk = Walk::new(&marks.marks, events, 0, -(value.start() as isize));
-        walk.open(value, "", self);
-        let instance = walk.finish(record.body, self);
-        Frame { dialect, glue: record.stored_glue(), role: record.role, root: instance }
+        marks.sort();
+        let offset = -(value.start() as isize);
+        let mut walk = Walk::new(Some(value), &marks.marks, events, offset);
+        walk.open(value, NO_KEY, self);
+        Frame::of(dialect, record, walk.finish(0, 0, record.body, self))
     }
 
     /// The frame of a stretch of a document: the members that lie between two byte offsets.
@@ -146,129 +165,134 @@ impl Shapes {
         marks: &mut Marks,
         events: &[Event<'a>],
     ) -> Frame<'a> {
-        marks.marks.sort_by_key(|m| m.0);
-        let mut walk = Walk::new(&marks.marks, events, 0, -(range.start as isize));
-        walk.within(doc.root(), &range, "", self);
-        let instance = walk.finish(record.body, self);
-        Frame { dialect, glue: record.stored_glue(), role: record.role, root: instance }
+        marks.sort();
+        let offset = -(range.start as isize);
+        let mut walk = Walk::new(Some(doc.root()), &marks.marks, events, offset);
+        walk.within(doc.root(), &range, NO_KEY, self);
+        Frame::of(dialect, record, walk.finish(0, 0, record.body, self))
     }
 
     /// The frame of a record that is kept as it is.
     pub fn literal<'a>(&mut self, dialect: Id, record: Record<'a>) -> Frame<'a> {
-        let mut walk = Walk::new(&[], &[], 0, 0);
+        let mut walk = Walk::new(None, &[], &[], 0);
         // Short texts such as `data: [DONE]` repeat: they are shapes. Long ones are leaves.
         if record.body.len() > 64 {
             walk.literal(0..record.body.len());
         }
-        let instance = walk.finish(record.body, self);
-        Frame { dialect, glue: record.stored_glue(), role: record.role, root: instance }
+        Frame::of(dialect, record, walk.finish(0, 0, record.body, self))
     }
 
-    fn intern(&mut self, text: &str, walk: &Walk<'_, '_, '_>) -> Arc<Shape> {
-        let slots = &walk.slots;
-        if let Some(last) = self.last.as_ref().filter(|s| matches(s, text, slots)) {
-            return last.clone();
-        }
-        let mut hash = Mix::default();
+    /// The shape with these slots, new or known. The key is made of lengths alone, as they tell
+    /// most shapes apart; the text is compared once, with the shape found.
+    fn intern(
+        &mut self,
+        text: &str,
+        slots: &[Draft<'_>],
+        walk: &Walk<'_, '_, '_, '_>,
+    ) -> Arc<Shape> {
+        let mut key = Mix::default();
         let mut at = 0;
         for slot in slots {
-            hash.write(text.get(at..slot.start).unwrap_or("").as_bytes());
-            slot.what.hash(&mut hash);
+            key.add(u64::from(slot.start.wrapping_sub(at)) << 2 | slot.what.tag());
             at = slot.end;
         }
-        hash.write(text.get(at..).unwrap_or("").as_bytes());
-        let known = self.known.entry(hash.finish()).or_default();
-        let shape = match known.iter().find(|s| matches(s, text, slots)) {
-            Some(shape) => shape.clone(),
-            None => {
-                let shape = Arc::new(make(text, walk));
-                known.push(shape.clone());
-                shape
-            }
-        };
-        self.last = Some(shape.clone());
+        key.add((text.len() as u64).wrapping_sub(u64::from(at)));
+        let known = self.known.entry(key.0).or_default();
+        if let Some(shape) = known.iter().find(|s| matches(s, text, slots, walk)) {
+            return shape.clone();
+        }
+        let shape = Arc::new(make(text, slots, walk));
+        known.push(shape.clone());
         shape
     }
 }
 
-fn matches(shape: &Shape, text: &str, slots: &[SlotDraft<'_>]) -> bool {
+impl<'a> Frame<'a> {
+    fn of(dialect: Id, record: Record<'a>, root: Instance<'a>) -> Self {
+        Frame { dialect, glue: record.stored_glue(), role: record.role, root }
+    }
+}
+
+fn matches(shape: &Shape, text: &str, slots: &[Draft<'_>], walk: &Walk<'_, '_, '_, '_>) -> bool {
     if shape.slots.len() != slots.len() {
         return false;
     }
+    let text = text.as_bytes();
     let mut at = 0;
     for ((chunk, known), slot) in shape.chunks.iter().zip(&shape.slots).zip(slots) {
-        if text.get(at..slot.start) != Some(chunk) || !slot.what.is(known) {
+        let between = text.get(at..slot.start as usize);
+        if !between.is_some_and(|t| same_bytes(t, chunk.as_bytes())) || !walk.is(slot, known) {
             return false;
         }
-        at = slot.end;
+        at = slot.end as usize;
     }
-    text.get(at..) == shape.chunks.last().map(AsRef::as_ref)
+    text.get(at..) == shape.chunks.last().map(|chunk| chunk.as_bytes())
 }
 
-fn make(text: &str, walk: &Walk<'_, '_, '_>) -> Shape {
-    let slots = &walk.slots;
+fn make(text: &str, slots: &[Draft<'_>], walk: &Walk<'_, '_, '_, '_>) -> Shape {
     let mut chunks = Vec::with_capacity(slots.len() + 1);
     let mut at = 0;
     for slot in slots {
-        chunks.push(text.get(at..slot.start).unwrap_or("").into());
-        at = slot.end;
+        chunks.push(text.get(at..slot.start as usize).unwrap_or("").into());
+        at = slot.end as usize;
     }
     chunks.push(text.get(at..).unwrap_or("").into());
     let slots = slots
         .iter()
         .map(|slot| {
             let pointer = walk.pointer(slot).into_boxed_str();
-            match &slot.what {
-                What::Leaf(leaf) => Slot::Leaf {
-                    default: text.get(slot.start..slot.end).unwrap_or("").into(),
-                    leaf: *leaf,
+            match slot.what {
+                What::Leaf(leaf) => Slot::Leaf { default: slot.text(text).into(), leaf, pointer },
+                What::Bound { event, bound, .. } => Slot::Bound {
+                    event,
+                    field: bound.field.as_ref().into(),
+                    path: bound.path.clone(),
+                    codec: bound.codec,
                     pointer,
                 },
-                What::Bound { event, field, path, codec, .. } => Slot::Bound {
-                    event: *event,
-                    field: (*field).into(),
-                    path: path.clone(),
-                    codec: *codec,
-                    pointer,
-                },
-                What::List { open, between, close, .. } => Slot::List {
-                    open: (*open).into(),
-                    between: (*between).into(),
-                    close: (*close).into(),
-                    pointer,
-                },
+                What::List(at) => {
+                    let (open, between, close) = walk.separators(at);
+                    Slot::List {
+                        open: open.into(),
+                        between: between.into(),
+                        close: close.into(),
+                        pointer,
+                    }
+                }
             }
         })
         .collect();
     Shape { chunks, slots }
 }
 
-/// A slot being made, by byte range in the document.
-struct SlotDraft<'a> {
-    start: usize,
-    end: usize,
-    what: What<'a>,
+/// A slot being made, by byte range in the instance's text.
+struct Draft<'m> {
+    start: u32,
+    end: u32,
     /// Index into [`Walk::opened`].
     parent: u32,
-    key: &'a str,
+    /// Tape index of its key, or [`index_key`], or [`NO_KEY`].
+    key: u32,
+    what: What<'m>,
 }
 
-enum What<'a> {
+impl Draft<'_> {
+    fn text<'a>(&self, text: &'a str) -> &'a str {
+        text.get(self.start as usize..self.end as usize).unwrap_or("")
+    }
+}
+
+#[derive(Clone, Copy)]
+enum What<'m> {
     Leaf(Leaf),
     Bound {
         event: u16,
-        field: &'static str,
-        path: Box<str>,
-        codec: Codec,
         /// Whether rendering would spell it differently.
         literal: Spelling,
+        bound: &'m Bound,
     },
-    List {
-        open: &'a str,
-        between: &'a str,
-        close: &'a str,
-        items: Vec<Instance<'a>>,
-    },
+    /// Index into [`Walk::lists`].
+    List(u32),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -278,78 +302,83 @@ enum Spelling {
 }
 
 impl What<'_> {
-    fn is(&self, slot: &Slot) -> bool {
-        match (self, slot) {
-            (What::Leaf(a), Slot::Leaf { leaf: b, .. }) => a == b,
-            (
-                What::Bound { event, field, path, codec, .. },
-                Slot::Bound { event: e, field: f, path: p, codec: c, .. },
-            ) => event == e && **f == **field && **p == **path && codec == c,
-            (
-                What::List { open, between, close, .. },
-                Slot::List { open: o, between: b, close: c, .. },
-            ) => **o == **open && **b == **between && **c == **close,
-            _ => false,
-        }
-    }
-}
-
-impl Hash for What<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
+    fn tag(self) -> u64 {
         match self {
-            What::Leaf(leaf) => state.write_u8(*leaf as u8),
-            What::Bound { event, field, path, codec, .. } => {
-                state.write_u16(*event);
-                state.write(field.as_bytes());
-                state.write(path.as_bytes());
-                codec.hash(state);
-            }
-            What::List { between, .. } => state.write(between.as_bytes()),
+            What::Leaf(leaf) => leaf as u64,
+            What::Bound { .. } => 2,
+            What::List(_) => 3,
         }
     }
 }
 
 /// Parent of what stands at the top of an instance.
 const ROOT: u32 = u32::MAX;
+/// The key of what has none.
+const NO_KEY: u32 = u32::MAX;
+/// The key of an array's first element; those of the others follow.
+const ELEMENTS: u32 = u32::MAX - 17;
+
+/// The text around and between an array's elements.
+type Separators<'a> = (&'a str, &'a str, &'a str);
 
 /// Walks a value and its marks side by side, collecting slots.
-struct Walk<'m, 'a, 'e> {
+///
+/// The slots of nested instances stand above those of the instance around them and are taken off
+/// when they are finished, so that a record needs one list of slots.
+struct Walk<'m, 'd, 'a, 'e> {
+    /// Any node of the document, for the names of keys.
+    doc: Option<Node<'d, 'a>>,
     marks: &'m [(u32, Mark)],
     events: &'e [Event<'a>],
     base: u16,
     /// From offsets in the document to offsets in the instance's text.
     offset: isize,
-    slots: Vec<SlotDraft<'a>>,
+    slots: Vec<Draft<'m>>,
+    lists: Vec<(Separators<'a>, Vec<Instance<'a>>)>,
     /// Objects that were opened, as (parent, key); pointers are spelled out only for new shapes.
-    opened: Vec<(u32, &'a str)>,
+    opened: Vec<(u32, u32)>,
     parent: u32,
 }
 
-impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
-    fn new(marks: &'m [(u32, Mark)], events: &'e [Event<'a>], base: u16, offset: isize) -> Self {
-        let slots = Vec::with_capacity(8);
-        Self { marks, events, base, offset, slots, opened: Vec::new(), parent: ROOT }
+impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
+    fn new(
+        doc: Option<Node<'d, 'a>>,
+        marks: &'m [(u32, Mark)],
+        events: &'e [Event<'a>],
+        offset: isize,
+    ) -> Self {
+        Self {
+            doc,
+            marks,
+            events,
+            base: 0,
+            offset,
+            slots: Vec::with_capacity(32),
+            lists: Vec::new(),
+            opened: Vec::new(),
+            parent: ROOT,
+        }
     }
 
     /// A stretch of text outside the JSON value.
     fn literal(&mut self, range: Range<usize>) {
-        let what = What::Leaf(Leaf::Implied);
-        self.slots.push(SlotDraft {
-            start: range.start,
-            end: range.end,
-            what,
+        self.slots.push(Draft {
+            start: range.start as u32,
+            end: range.end as u32,
             parent: ROOT,
-            key: "",
+            key: NO_KEY,
+            what: What::Leaf(Leaf::Implied),
         });
     }
 
     /// The mark on a node; marks before it are passed for good.
+    #[inline]
     fn mark(&mut self, node: Node<'_, 'a>) -> Option<&'m Mark> {
-        while let Some((ix, mark)) = self.marks.first() {
+        while let Some(((ix, mark), rest)) = self.marks.split_first() {
             if *ix > node.index() {
                 return None;
             }
-            self.marks = self.marks.get(1..).unwrap_or(&[]);
+            self.marks = rest;
             if *ix == node.index() {
                 return Some(mark);
             }
@@ -357,46 +386,52 @@ impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
         None
     }
 
-    fn slot(&mut self, node: Node<'_, 'a>, key: &'a str, what: What<'a>) {
-        self.slots.push(SlotDraft {
-            start: node.start().wrapping_add_signed(self.offset),
-            end: node.end().wrapping_add_signed(self.offset),
-            what,
+    #[inline]
+    fn slot(&mut self, node: Node<'_, 'a>, key: u32, what: What<'m>) {
+        self.slots.push(Draft {
+            start: node.start().wrapping_add_signed(self.offset) as u32,
+            end: node.end().wrapping_add_signed(self.offset) as u32,
             parent: self.parent,
             key,
+            what,
         });
     }
 
-    fn value(&mut self, node: Node<'_, 'a>, key: &'a str, shapes: &mut Shapes) {
+    fn value(&mut self, node: Node<'_, 'a>, key: u32, shapes: &mut Shapes) {
         match self.mark(node) {
             None => self.slot(node, key, What::Leaf(Leaf::Only)),
             Some(Mark::Implied) => self.slot(node, key, What::Leaf(Leaf::Implied)),
             Some(Mark::Open) => self.open(node, key, shapes),
             Some(Mark::List) => self.list(node, key, shapes),
-            Some(Mark::Bound { event, field, path, codec }) => {
+            Some(Mark::Bound(bound)) => {
                 let rendered = self
                     .events
-                    .get(usize::from(*event))
-                    .and_then(|e| e.get(field))
-                    .is_some_and(|raw| renders_as(raw, path, *codec, node));
+                    .get(usize::from(bound.event))
+                    .and_then(|e| e.get(&bound.field))
+                    .is_some_and(|raw| renders_as(raw, &bound.path, bound.codec, node));
                 let literal = if rendered { Spelling::AsRendered } else { Spelling::Kept };
-                let event = event.saturating_sub(self.base);
-                let (path, codec) = (path.clone(), *codec);
-                self.slot(node, key, What::Bound { event, field, path, codec, literal });
+                let event = bound.event.saturating_sub(self.base);
+                self.slot(node, key, What::Bound { event, literal, bound });
             }
         }
     }
 
-    fn open(&mut self, node: Node<'_, 'a>, key: &'a str, shapes: &mut Shapes) {
+    /// Notes that what follows stands inside a node; gives back what it stood in before.
+    fn enter(&mut self, key: u32) -> u32 {
         let before = self.parent;
-        if !key.is_empty() {
+        if key != NO_KEY {
             self.opened.push((before, key));
             self.parent = self.opened.len() as u32 - 1;
         }
+        before
+    }
+
+    fn open(&mut self, node: Node<'_, 'a>, key: u32, shapes: &mut Shapes) {
+        let before = self.enter(key);
         match node.kind() {
             NodeKind::Object => {
                 for (key, value) in node.members() {
-                    self.value(value, key.body(), shapes);
+                    self.value(value, key.index(), shapes);
                 }
             }
             NodeKind::Array => {
@@ -404,19 +439,13 @@ impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
                     self.value(child, index_key(i), shapes);
                 }
             }
-            _ => self.value(node, "", shapes),
+            _ => self.value(node, NO_KEY, shapes),
         }
         self.parent = before;
     }
 
     /// Like [`Walk::open`], but only for what lies inside a byte range.
-    fn within(
-        &mut self,
-        node: Node<'_, 'a>,
-        range: &Range<usize>,
-        key: &'a str,
-        shapes: &mut Shapes,
-    ) {
+    fn within(&mut self, node: Node<'_, 'a>, range: &Range<usize>, key: u32, shapes: &mut Shapes) {
         if node.end() <= range.start || node.start() >= range.end {
             return;
         }
@@ -425,13 +454,9 @@ impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
             return;
         }
         self.mark(node);
-        let before = self.parent;
-        if !key.is_empty() {
-            self.opened.push((before, key));
-            self.parent = self.opened.len() as u32 - 1;
-        }
+        let before = self.enter(key);
         for (key, value) in node.members() {
-            self.within(value, range, key.body(), shapes);
+            self.within(value, range, key.index(), shapes);
         }
         for (i, child) in node.children().enumerate() {
             self.within(child, range, index_key(i), shapes);
@@ -439,77 +464,119 @@ impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
         self.parent = before;
     }
 
-    fn list(&mut self, node: Node<'_, 'a>, key: &'a str, shapes: &mut Shapes) {
-        let Some((open, between, close)) = separators(node) else {
+    fn list(&mut self, node: Node<'_, 'a>, key: u32, shapes: &mut Shapes) {
+        let Some(around) = separators(node) else {
             // Uneven white space: the elements become part of this shape.
             self.open(node, key, shapes);
             return;
         };
-        let mut items = Vec::new();
+        let mut items = Vec::with_capacity(4);
         for child in node.children() {
-            let from = self.marks.iter().take_while(|m| m.0 < child.index()).count();
-            let own = self.marks.get(from..).unwrap_or(&[]);
-            let upto = own.iter().take_while(|m| m.0 < child.end_index()).count();
-            let own = own.get(..upto).unwrap_or(&[]);
-            self.marks = self.marks.get(from + upto..).unwrap_or(&[]);
-            let base = own
-                .iter()
-                .filter_map(|(_, mark)| match mark {
-                    Mark::Bound { event, .. } => Some(*event),
-                    _ => None,
-                })
-                .min()
-                .unwrap_or(self.base);
-            let mut walk = Walk::new(own, self.events, base, -(child.start() as isize));
-            match own.first() {
-                Some((ix, Mark::Bound { .. } | Mark::Implied | Mark::List))
-                    if *ix == child.index() =>
-                {
-                    walk.value(child, "", shapes);
-                }
-                _ if child.is_object() => {
-                    walk.mark(child);
-                    walk.open(child, "", shapes);
-                }
-                _ => walk.value(child, "", shapes),
-            }
-            let mut instance = walk.finish(child.raw(), shapes);
-            instance.base = base - self.base;
-            items.push(instance);
+            items.push(self.item(child, shapes));
         }
-        self.slot(node, key, What::List { open, between, close, items });
+        self.lists.push((around, items));
+        self.slot(node, key, What::List(self.lists.len() as u32 - 1));
     }
 
-    fn finish(self, text: &'a str, shapes: &mut Shapes) -> Instance<'a> {
-        let shape = shapes.intern(text, &self);
+    /// An element of a list, as an instance of its own.
+    fn item(&mut self, child: Node<'_, 'a>, shapes: &mut Shapes) -> Instance<'a> {
+        let from = self.marks.iter().take_while(|m| m.0 < child.index()).count();
+        let own = self.marks.get(from..).unwrap_or(&[]);
+        let upto = own.iter().take_while(|m| m.0 < child.end_index()).count();
+        let (own, rest) = own.split_at_checked(upto).unwrap_or((&[], &[]));
+        let events = own.iter().filter_map(|(_, mark)| match mark {
+            Mark::Bound(bound) => Some(bound.event),
+            _ => None,
+        });
+        let base = events.min().unwrap_or(self.base);
+        let outer = (self.base, self.offset, self.parent, self.opened.len());
+        let (slots, lists) = (self.slots.len(), self.lists.len());
+        self.marks = own;
+        (self.base, self.offset, self.parent) = (base, -(child.start() as isize), ROOT);
+        match own.first() {
+            Some((ix, Mark::Bound(_) | Mark::Implied | Mark::List)) if *ix == child.index() => {
+                self.value(child, NO_KEY, shapes);
+            }
+            _ if child.is_object() => {
+                self.mark(child);
+                self.open(child, NO_KEY, shapes);
+            }
+            _ => self.value(child, NO_KEY, shapes),
+        }
+        let mut instance = self.finish(slots, lists, child.raw(), shapes);
+        instance.base = base - outer.0;
+        self.marks = rest;
+        self.opened.truncate(outer.3);
+        (self.base, self.offset, self.parent) = (outer.0, outer.1, outer.2);
+        instance
+    }
+
+    /// Makes an instance of the slots and lists from a place on.
+    fn finish(
+        &mut self,
+        slots: usize,
+        lists: usize,
+        text: &'a str,
+        shapes: &mut Shapes,
+    ) -> Instance<'a> {
+        let drafts = self.slots.get(slots..).unwrap_or(&[]);
+        let shape = shapes.intern(text, drafts, self);
         let mut leaves = Vec::new();
-        let mut lists = Vec::new();
-        for (i, slot) in self.slots.into_iter().enumerate() {
-            let literal = text.get(slot.start..slot.end).unwrap_or("");
-            let keep = match (slot.what, shape.slots.get(i)) {
-                (What::Leaf(_), Some(Slot::Leaf { default, .. })) => **default != *literal,
-                (What::Bound { literal, .. }, _) => literal == Spelling::Kept,
-                (What::List { items, .. }, _) => {
-                    lists.push(items);
-                    false
+        for (i, (slot, known)) in drafts.iter().zip(&shape.slots).enumerate() {
+            let keep = match (slot.what, known) {
+                (What::Leaf(_), Slot::Leaf { default, .. }) => {
+                    !same_bytes(default.as_bytes(), slot.text(text).as_bytes())
                 }
+                (What::Bound { literal, .. }, _) => literal == Spelling::Kept,
                 _ => false,
             };
             if keep {
-                leaves.push((i as u16, Raw::Ref(literal)));
+                leaves.push((i as u16, Raw::Ref(slot.text(text))));
             }
         }
+        self.slots.truncate(slots);
+        let lists = self.lists.drain(lists..).map(|(_, items)| items).collect();
         Instance { shape, base: 0, leaves, lists }
     }
 
-    fn pointer(&self, slot: &SlotDraft<'_>) -> String {
-        let mut keys = Vec::new();
-        if !slot.key.is_empty() {
-            keys.push(slot.key);
+    fn separators(&self, list: u32) -> Separators<'a> {
+        self.lists.get(list as usize).map_or(("", "", ""), |(around, _)| *around)
+    }
+
+    /// Whether a draft is the slot of a known shape.
+    fn is(&self, draft: &Draft<'_>, slot: &Slot) -> bool {
+        match (draft.what, slot) {
+            (What::Leaf(a), Slot::Leaf { leaf: b, .. }) => a == *b,
+            (
+                What::Bound { event, bound, .. },
+                Slot::Bound { event: e, field: f, path: p, codec: c, .. },
+            ) => {
+                event == *e
+                    && same_bytes(f.as_bytes(), bound.field.as_bytes())
+                    && *p == bound.path
+                    && *c == bound.codec
+            }
+            (What::List(at), Slot::List { open, between, close, .. }) => {
+                self.separators(at) == (open, between, close)
+            }
+            _ => false,
         }
+    }
+
+    /// A key as a pointer has it.
+    fn key(&self, key: u32) -> Option<&'a str> {
+        match (key, self.doc) {
+            (NO_KEY, _) => None,
+            (ELEMENTS.., _) => ELEMENT_KEYS.get((key - ELEMENTS) as usize).copied(),
+            (key, doc) => doc.map(|doc| doc.other(key).body()).filter(|key| !key.is_empty()),
+        }
+    }
+
+    fn pointer(&self, slot: &Draft<'_>) -> String {
+        let mut keys: Vec<&str> = self.key(slot.key).into_iter().collect();
         let mut at = slot.parent;
         while let Some((parent, key)) = self.opened.get(at as usize) {
-            keys.push(key);
+            keys.extend(self.key(*key));
             at = *parent;
         }
         let mut out = String::new();
@@ -521,17 +588,23 @@ impl<'m, 'a, 'e> Walk<'m, 'a, 'e> {
     }
 }
 
-/// An array index as a pointer token; far ones are not told apart.
-fn index_key(index: usize) -> &'static str {
-    const KEYS: [&str; 16] =
-        ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"];
-    KEYS.get(index).unwrap_or(&"-")
+/// What pointers call an array's elements; late ones all alike.
+const ELEMENT_KEYS: [&str; 17] =
+    ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "-"];
+
+/// The key of an array's element.
+fn index_key(index: usize) -> u32 {
+    ELEMENTS + index.min(ELEMENT_KEYS.len() - 1) as u32
 }
 
 /// Whether rendering a field gives the node's text.
 fn renders_as(raw: &Raw<'_>, path: &str, codec: Codec, node: Node<'_, '_>) -> bool {
     if path.is_empty() && codec == Codec::Same {
-        return raw.as_str() == node.raw();
+        // Mostly it is the very same text.
+        return std::ptr::eq(raw.as_str(), node.raw()) || raw.as_str() == node.raw();
+    }
+    if path.is_empty() && codec == Codec::Quoted {
+        return node.is_string() && is_escaped(raw, node.body());
     }
     let mut out = String::new();
     field_text(raw, path, codec, &mut out).is_some() && out == node.raw()
@@ -558,9 +631,17 @@ fn separators<'a>(node: Node<'_, 'a>) -> Option<(&'a str, &'a str, &'a str)> {
     Some((open, between.unwrap_or(tight), text.get(end..)?))
 }
 
-/// A fast hash over template text; equality is always checked after it.
+/// A key made of numbers; whether it found the right thing is always checked after it.
 #[derive(Default)]
 struct Mix(u64);
+
+impl Mix {
+    #[inline]
+    fn add(&mut self, word: u64) {
+        const K: u64 = 0x517c_c1b7_2722_0a95;
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(K);
+    }
+}
 
 impl Hasher for Mix {
     fn finish(&self) -> u64 {
@@ -568,15 +649,9 @@ impl Hasher for Mix {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        const K: u64 = 0x517c_c1b7_2722_0a95;
-        let mut chunks = bytes.chunks_exact(8);
-        for chunk in &mut chunks {
-            let word = chunk.iter().rev().fold(0u64, |w, b| w << 8 | u64::from(*b));
-            self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(K);
+        for byte in bytes {
+            self.add(u64::from(*byte));
         }
-        let rest =
-            chunks.remainder().iter().fold(bytes.len() as u64, |w, b| w << 8 | u64::from(*b));
-        self.0 = (self.0.rotate_left(5) ^ rest).wrapping_mul(K);
     }
 
     fn write_u64(&mut self, word: u64) {

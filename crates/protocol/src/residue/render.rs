@@ -12,8 +12,39 @@ pub struct Missing {
     pub field: String,
 }
 
-/// Appends the text of a record.
-pub fn render(frame: &Frame<'_>, events: &[Event<'_>], out: &mut String) -> Result<(), Missing> {
+/// Where text goes.
+pub trait Text {
+    /// Appends text.
+    fn text(&mut self, text: &str);
+
+    /// Appends text as a JSON string.
+    fn quoted(&mut self, text: &str);
+}
+
+impl Text for String {
+    fn text(&mut self, text: &str) {
+        self.push_str(text);
+    }
+
+    fn quoted(&mut self, text: &str) {
+        self.push('"');
+        push_escaped(text, self);
+        self.push('"');
+    }
+}
+
+impl Text for Vec<u8> {
+    fn text(&mut self, text: &str) {
+        self.extend_from_slice(text.as_bytes());
+    }
+
+    fn quoted(&mut self, text: &str) {
+        self.extend_from_slice(crate::json::quote(text).as_bytes());
+    }
+}
+
+/// Appends the text of a record. After an error `out` may hold a part of it.
+pub fn render(frame: &Frame<'_>, events: &[Event<'_>], out: &mut impl Text) -> Result<(), Missing> {
     instance(&frame.root, events, 0, out)
 }
 
@@ -21,7 +52,7 @@ fn instance(
     of: &Instance<'_>,
     events: &[Event<'_>],
     base: usize,
-    out: &mut String,
+    out: &mut impl Text,
 ) -> Result<(), Missing> {
     let base = base + usize::from(of.base);
     let shape = &*of.shape;
@@ -30,39 +61,44 @@ fn instance(
     let mut chunks = shape.chunks.iter();
     for (i, slot) in shape.slots.iter().enumerate() {
         if let Some(chunk) = chunks.next() {
-            out.push_str(chunk);
+            out.text(chunk);
         }
         if let Some((_, literal)) = leaves.next_if(|(s, _)| usize::from(*s) == i) {
-            out.push_str(literal);
+            out.text(literal);
             continue;
         }
         match slot {
-            Slot::Leaf { default, .. } => out.push_str(default),
+            Slot::Leaf { default, .. } => out.text(default),
             Slot::Bound { event, field, path, codec, .. } => {
                 let raw = events.get(base + usize::from(*event)).and_then(|e| e.get(field));
                 raw.and_then(|raw| field_text(raw, path, *codec, out))
                     .ok_or_else(|| Missing { field: field.to_string() })?;
             }
             Slot::List { open, between, close, .. } => {
-                out.push_str(open);
+                out.text(open);
                 for (i, item) in lists.next().into_iter().flatten().enumerate() {
                     if i > 0 {
-                        out.push_str(between);
+                        out.text(between);
                     }
                     instance(item, events, base, out)?;
                 }
-                out.push_str(close);
+                out.text(close);
             }
         }
     }
     if let Some(chunk) = chunks.next() {
-        out.push_str(chunk);
+        out.text(chunk);
     }
     Ok(())
 }
 
 /// Appends what a bound slot shows of a field.
-pub(super) fn field_text(raw: &Raw<'_>, path: &str, codec: Codec, out: &mut String) -> Option<()> {
+pub(super) fn field_text(
+    raw: &Raw<'_>,
+    path: &str,
+    codec: Codec,
+    out: &mut impl Text,
+) -> Option<()> {
     if path.is_empty() {
         push(raw, codec, out);
     } else {
@@ -72,13 +108,9 @@ pub(super) fn field_text(raw: &Raw<'_>, path: &str, codec: Codec, out: &mut Stri
     Some(())
 }
 
-fn push(text: &str, codec: Codec, out: &mut String) {
+fn push(text: &str, codec: Codec, out: &mut impl Text) {
     match codec {
-        Codec::Quoted => {
-            out.push('"');
-            push_escaped(text, out);
-            out.push('"');
-        }
-        _ => out.push_str(text),
+        Codec::Quoted => out.quoted(text),
+        _ => out.text(text),
     }
 }

@@ -61,6 +61,12 @@ pub(crate) fn all() -> Vec<Recording> {
         .collect()
 }
 
+/// The recordings, read once.
+pub(crate) fn cached() -> &'static [Recording] {
+    static ALL: std::sync::OnceLock<Vec<Recording>> = std::sync::OnceLock::new();
+    ALL.get_or_init(all)
+}
+
 fn walk(dir: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();

@@ -150,6 +150,12 @@ fn file_part(from: Node<'_, '_>, out: &mut String) {
     );
     let url = ["image_url", "url"].iter().find_map(|k| from.some(k)).filter(|u| u.is_string());
     let data = ["image_base64", "data"].iter().find_map(|k| from.some(k));
+    if url.is_none() && !data.is_some_and(Node::is_string) {
+        // Nothing to open: shown as the JSON it is.
+        let mut body = String::new();
+        crate::json::push_escaped(from.raw(), &mut body);
+        return text_part(&body, out);
+    }
     separate(out);
     out.push_str("{\"type\":\"file\",\"mediaType\":\"");
     out.push_str(media);

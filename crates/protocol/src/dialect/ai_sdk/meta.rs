@@ -105,6 +105,32 @@ pub(in crate::dialect) fn find(event: &Event<'_>, name: &str) -> Option<Raw<'sta
     doc.root().get(name).map(|n| Raw::owned(n.raw()))
 }
 
+/// Whether an event says more than these fields, and than these members of its `metadata`.
+pub(in crate::dialect) fn says_more(event: &Event<'_>, fields: &[&str], members: &[&str]) -> bool {
+    let more = event.fields().any(|(name, value)| {
+        !matches!(name, "contextId" | "taskId" | "metadata")
+            && !fields.contains(&name)
+            && !value.is_null()
+    });
+    let doc = event.get("metadata").and_then(Raw::doc);
+    more || doc
+        .is_some_and(|doc| doc.root().members().any(|(name, _)| !members.contains(&name.body())))
+}
+
+/// What an approval says of an `input-required`, and of its `metadata`.
+pub(in crate::dialect) const ASKED: (&[&str], &[&str]) = (
+    &["inputId", "inputType", "prompt", "toolCallId", "agentId"],
+    &["approvalDescriptor", "inputSchemaInput", "isAutomatic", "signature"],
+);
+
+/// What an approval says of an `input-received`, and of its `metadata`.
+pub(in crate::dialect) const ANSWERED: (&[&str], &[&str]) =
+    (&["inputId", "providedBy", "value", "agentId"], &["providerExecuted", "providerMetadata"]);
+
+/// What a file says of a `file-write`.
+pub(in crate::dialect) const FILE: &[&str] =
+    &["data", "mimeType", "name", "index", "complete", "encoding", "agentId"];
+
 /// Whether an event's `metadata` says a flag is on.
 pub(in crate::dialect) fn flag(event: &Event<'_>, name: &str) -> bool {
     event.get("metadata").is_some() && find(event, name).and_then(|v| v.bool()) == Some(true)

@@ -20,8 +20,8 @@ pub(super) struct Chat {
     runs: HashMap<String, Run>,
     /// The run that events without one belong to.
     current: Option<String>,
-    /// Where the last delta went: run, part id, message, part.
-    last: Option<(String, String, usize, usize)>,
+    /// Where the last delta went: run, part or call id, message, part.
+    pub(super) last: Option<(String, String, usize, usize)>,
     /// Which message has the latest call of each tool call id, and who asked for approval.
     pub(super) calls: HashMap<String, usize>,
     pub(super) approvals: HashMap<String, (usize, String)>,

@@ -33,7 +33,8 @@ impl Reader {
         }
     }
 
-    fn event<'a>(&self, kind: Kind) -> Event<'a> {
+    /// An event of the run at hand.
+    fn of_run<'a>(&self, kind: Kind) -> Event<'a> {
         Event::new(kind)
             .with_some("taskId", self.task.clone())
             .with_some("agentId", self.agent.clone())
@@ -97,7 +98,7 @@ impl Reader {
         let metadata = root.some("metadata").filter(|m| m.is_object());
         bind(metadata, ev, "metadata", marks);
         events.push(
-            self.event(Kind::TaskCreated)
+            self.of_run(Kind::TaskCreated)
                 .with("initiator", Raw::Ref("\"user\""))
                 .with_some("messageId", id)
                 .with_some("metadata", metadata),
@@ -119,20 +120,20 @@ impl Reader {
             let Some(kind) = part.get("type").filter(|t| t.is_string()) else { continue };
             if kind.is("step-start") {
                 if step {
-                    events.push(self.event(Kind::StepFinished));
+                    events.push(self.of_run(Kind::StepFinished));
                 }
                 step = true;
                 marks.implied(kind);
-                events.push(self.event(Kind::StepStarted));
+                events.push(self.of_run(Kind::StepStarted));
             } else if self.part(part, kind, marks, events) == Run::Open {
                 run = Run::Open;
             }
         }
         if step && run == Run::Over {
-            events.push(self.event(Kind::StepFinished));
+            events.push(self.of_run(Kind::StepFinished));
         }
         if run == Run::Over {
-            events.push(self.event(Kind::TaskComplete));
+            events.push(self.of_run(Kind::TaskComplete));
         }
     }
 
@@ -147,20 +148,20 @@ impl Reader {
         match kind.body() {
             "text" | "reasoning" => return self.text(part, kind, marks, events),
             "source-url" | "source-document" | "file" | "reasoning-file" => {
-                let event = self.event(Kind::Source);
+                let event = self.of_run(Kind::Source);
                 events.push(source(event, kind.body(), part, ev, marks));
             }
             "custom" => {
-                events.extend(system(self.event(Kind::System), "custom", part, ev, marks));
+                events.extend(system(self.of_run(Kind::System), "custom", part, ev, marks));
             }
             "steering-message" => {
-                events.extend(steering(self.event(Kind::Message), part, ev, marks));
+                events.extend(steering(self.of_run(Kind::Message), part, ev, marks));
             }
             "dynamic-tool" => return self.tool(part, kind, None, marks, events),
             other => match other.strip_prefix("tool-") {
                 Some(name) => return self.tool(part, kind, Some(name), marks, events),
                 None => {
-                    self.data_part(part, self.event(Kind::System), marks, events);
+                    self.data_part(part, self.of_run(Kind::System), marks, events);
                     return Run::Over;
                 }
             },
@@ -184,13 +185,13 @@ impl Reader {
         let event = if thought {
             let id = part.some("id").filter(|id| id.is_string());
             bind(id, ev, "thoughtId", marks);
-            self.event(Kind::ThoughtStream)
+            self.of_run(Kind::ThoughtStream)
                 .with_some("thoughtId", id)
                 .with("thoughtType", Raw::Ref("\"thinking\""))
                 .with("verbosity", Raw::Ref("\"normal\""))
                 .with("content", text)
         } else {
-            self.event(Kind::ContentComplete).with("content", text)
+            self.of_run(Kind::ContentComplete).with("content", text)
         };
         events.push(side(event, part, ev, thought, marks));
         match part.some("state") {
@@ -229,7 +230,7 @@ impl Reader {
             }
         };
         let streaming = state == "input-streaming";
-        let event = self.event(if streaming { Kind::ToolCallStarted } else { Kind::ToolCall });
+        let event = self.of_run(if streaming { Kind::ToolCallStarted } else { Kind::ToolCall });
         let mut event = event.with("toolCallId", id).with("toolName", name.clone());
         let raw = part.get("rawInput");
         let refused = part.get("input").is_none() && state == "output-error" && raw.is_some();
@@ -258,7 +259,7 @@ impl Reader {
         if streaming {
             if let Some(raw) = raw.filter(|r| r.is_string()) {
                 marks.bind(raw, events.len(), "delta");
-                let event = self.event(Kind::ToolCallDelta);
+                let event = self.of_run(Kind::ToolCallDelta);
                 events.push(event.with("toolCallId", id).with("delta", raw));
             }
             return Run::Open;
@@ -297,7 +298,7 @@ impl Reader {
             metadata = metadata.put("approvalDescriptor", descriptor, marks);
         }
         events.push(
-            self.event(Kind::InputRequired)
+            self.of_run(Kind::InputRequired)
                 .with("inputId", id)
                 .with("inputType", Raw::Ref("\"confirmation\""))
                 .with("prompt", reason.map_or_else(asked, Raw::from))
@@ -307,7 +308,7 @@ impl Reader {
         if approval.some("approved").is_some() {
             let value = answer(approval, events.len(), marks);
             events.push(
-                self.event(Kind::InputReceived)
+                self.of_run(Kind::InputReceived)
                     .with("inputId", id)
                     .with("providedBy", Raw::Ref("\"user\""))
                     .with("value", value),
@@ -325,7 +326,7 @@ impl Reader {
         events: &mut Vec<Event<'a>>,
     ) {
         let ev = events.len();
-        let event = self.event(Kind::ToolComplete).with("toolCallId", id).with("toolName", name);
+        let event = self.of_run(Kind::ToolComplete).with("toolCallId", id).with("toolName", name);
         let event = match state {
             "output-available" => {
                 bind(part.get("output"), ev, "result", marks);

@@ -98,7 +98,7 @@ pub(super) fn part(name: &str) -> Option<&'static [Field]> {
 pub(super) fn carries(kind: Kind, field: &str) -> bool {
     let fields: &[&str] = match kind {
         Kind::TaskCreated => &["taskId", "messageId", "metadata"],
-        Kind::TaskComplete => &["taskId", "content", "metadata"],
+        Kind::TaskComplete => &["content", "metadata"],
         Kind::ContentDelta => &["taskId", "delta"],
         Kind::ContentComplete => &["taskId", "content"],
         Kind::PartStarted => &["taskId", "partType"],
@@ -118,18 +118,17 @@ pub(super) fn carries(kind: Kind, field: &str) -> bool {
             "preliminary",
             "providerExecuted",
         ],
-        Kind::StepStarted => &["taskId"],
+        Kind::StepStarted | Kind::AttemptSuperseded => &["taskId"],
         Kind::Source => {
             &["taskId", "sourceId", "url", "title", "mediaType", "filename", "sourceType"]
         }
         Kind::System => &["taskId", "name", "data", "systemId"],
         Kind::Message => &["messageId", "role", "author", "content", "attachments", "metadata"],
-        Kind::InputRequired | Kind::ToolInputRequired => {
-            &["taskId", "inputId", "inputType", "prompt", "toolCallId"]
-        }
-        Kind::InputReceived => &["taskId", "inputId", "value"],
-        Kind::FileWrite => &["taskId", "data", "mimeType", "name", "encoding", "index", "complete"],
-        Kind::AuthRequired
+        Kind::InputRequired
+        | Kind::ToolInputRequired
+        | Kind::InputReceived
+        | Kind::FileWrite
+        | Kind::AuthRequired
         | Kind::AuthCompleted
         | Kind::DataWrite
         | Kind::DatasetWrite

@@ -62,9 +62,20 @@ impl Chat {
         let (Some(id), Some(delta)) = (event.get("toolCallId"), event.body("delta")) else {
             return;
         };
-        let message = self.message(event);
-        if let Some(at) = message.tools.get(id.as_str()).copied()
-            && let Some(tool) = message.tool(at)
+        let task = event.get("taskId").map_or("", Raw::as_str);
+        let place = match &self.last {
+            Some((last_task, last_id, message, at)) if last_task == task && last_id == &**id => {
+                (*message, *at)
+            }
+            _ => {
+                let message = self.at(event);
+                let known = self.messages.get(message).and_then(|m| m.tools.get(id.as_str()));
+                let Some(at) = known.copied() else { return };
+                self.last = Some((task.to_owned(), id.to_string(), message, at));
+                (message, at)
+            }
+        };
+        if let Some(tool) = self.messages.get_mut(place.0).and_then(|m| m.tool(place.1))
             && tool.state == State::InputStreaming
         {
             tool.streamed.push_str(delta);
@@ -208,6 +219,7 @@ impl Chat {
         let usual = approval_prompt(&tool.name.str().unwrap_or_default());
         let prompt = event.get("prompt").filter(|p| !p.is(&usual) && !p.is(""));
         tool.state = State::ApprovalRequested;
+        let more = meta::says_more(event, meta::ASKED.0, meta::ASKED.1);
         tool.approval = Some(Approval {
             id: id.to_owned(),
             descriptor: meta::find(event, "approvalDescriptor").filter(|d| !d.is_null()),
@@ -218,6 +230,9 @@ impl Chat {
             approved: None,
             reason: None,
         });
+        if more {
+            self.as_data(event);
+        }
     }
 
     pub(super) fn answered(&mut self, event: &Event<'_>) {
@@ -242,6 +257,11 @@ impl Chat {
         }
         if let Some(provider) = meta::find(event, "providerMetadata") {
             tool.call_provider = Some(provider);
+        }
+        // Who answered is not said unless it was the user.
+        let user = event.get("providedBy").is_none_or(|by| by.is("user"));
+        if !user || meta::says_more(event, meta::ANSWERED.0, meta::ANSWERED.1) {
+            self.as_data(event);
         }
     }
 
@@ -295,7 +315,11 @@ impl Chat {
             .some("filename", event.get("name").map(Raw::as_str))
             .body("url", &url)
             .end();
-        self.message(event).push(Part::Fixed(json));
+        let message = self.message(event);
+        message.push(Part::Fixed(json));
+        if meta::says_more(event, meta::FILE, &[]) {
+            message.set_data("file-write", None, Raw::owned(event_data(event, Some("data"))));
+        }
     }
 
     /// What UIMessages have no part for, as data of its own.
@@ -359,6 +383,22 @@ pub(in crate::dialect) fn error_text(event: &Event<'_>, denied: bool) -> Raw<'st
     }
 }
 
+/// What a source says that its part or chunk has no field for, as provider metadata of our own.
+fn unsaid(event: &Event<'_>, written: &[&str]) -> Option<Raw<'static>> {
+    let mut rest = String::new();
+    for name in ["sourceId", "url", "title", "mediaType", "filename"] {
+        if let Some(value) = event.get(name).filter(|v| v.body().is_some())
+            && !written.contains(&name)
+        {
+            rest.push_str(if rest.is_empty() { "{\"selvedge\":{\"" } else { ",\"" });
+            rest.push_str(name);
+            rest.push_str("\":");
+            rest.push_str(value);
+        }
+    }
+    (!rest.is_empty()).then(|| Raw::owned(rest + "}}"))
+}
+
 /// A source or file as a part or chunk.
 pub(in crate::dialect) fn write_source(
     event: &Event<'_>,
@@ -369,13 +409,19 @@ pub(in crate::dialect) fn write_source(
     let get = |name: &str| event.get(name).filter(|v| v.body().is_some()).map(Raw::as_str);
     let (id, url, title, media) = (get("sourceId"), get("url"), get("title"), get("mediaType"));
     let given = event.body("sourceType");
-    let provider = meta::find(event, "providerMetadata");
     let kind = match given {
         Some(kind) => kind,
         None if id.is_none() && url.is_some() && media.is_some() => "file",
         None if url.is_some() => "url",
         None => "document",
     };
+    let written: &[&str] = match kind {
+        "file" | "reasoning-file" if part => &["url", "mediaType", "filename"],
+        "file" | "reasoning-file" => &["url", "mediaType"],
+        "url" => &["sourceId", "url", "title"],
+        _ => &["sourceId", "title", "mediaType", "filename"],
+    };
+    let provider = meta::find(event, "providerMetadata").or_else(|| unsaid(event, written));
     let id = id.or(url).unwrap_or("\"source\"");
     let mut object = Object::new(out);
     match kind {

@@ -255,6 +255,9 @@ impl Stream {
                         .body("url", &url)
                         .end();
                     self.send(json);
+                    if event.get("name").is_some() || meta::says_more(event, meta::FILE, &[]) {
+                        self.send(data(event, Lasting::Transient, Some("data")));
+                    }
                     return;
                 }
             }
@@ -301,6 +304,9 @@ impl Stream {
         }
         object.some("signature", side("signature").as_deref()).end();
         self.send(json);
+        if meta::says_more(event, meta::ASKED.0, meta::ASKED.1) {
+            self.send(data(event, Lasting::Transient, None));
+        }
         true
     }
 
@@ -325,6 +331,10 @@ impl Stream {
             .some("providerMetadata", meta::find(event, "providerMetadata").as_deref())
             .end();
         self.send(json);
+        let user = event.get("providedBy").is_none_or(|by| by.is("user"));
+        if !user || meta::says_more(event, meta::ANSWERED.0, meta::ANSWERED.1) {
+            self.send(data(event, Lasting::Transient, None));
+        }
         true
     }
 

@@ -26,8 +26,8 @@ pub(super) struct Reader {
 /// What is known of a tool call.
 struct Call {
     name: Raw<'static>,
-    /// Whether its input was refused, which already was its end.
-    refused: bool,
+    /// The error its input was refused with, which already was its end.
+    refused: Option<Raw<'static>>,
 }
 
 const TOOL_SIDE: &[&str] =
@@ -45,7 +45,7 @@ impl Reader {
     }
 
     /// An event of the run at hand; one begins if there is none.
-    fn event<'a>(
+    fn of_run<'a>(
         &mut self,
         kind: Kind,
         root: Node<'_, 'a>,
@@ -113,7 +113,7 @@ impl Reader {
         let event = match (kind.ends_with("-delta"), root.get("delta")) {
             (true, None) => return,
             (true, Some(delta)) if reasoning => {
-                let event = self.event(Kind::ThoughtStream, root, events);
+                let event = self.of_run(Kind::ThoughtStream, root, events);
                 let ev = events.len();
                 marks.bind(id, ev, "thoughtId");
                 marks.bind(delta, ev, "content");
@@ -124,7 +124,7 @@ impl Reader {
                     .with("content", delta)
             }
             (true, Some(delta)) => {
-                let event = self.event(Kind::ContentDelta, root, events);
+                let event = self.of_run(Kind::ContentDelta, root, events);
                 let ev = events.len();
                 marks.bind(id, ev, "partId");
                 marks.bind(delta, ev, "delta");
@@ -133,7 +133,7 @@ impl Reader {
             (false, _) => {
                 let start = kind.ends_with("-start");
                 let kind = if start { Kind::PartStarted } else { Kind::PartFinished };
-                let event = self.event(kind, root, events);
+                let event = self.of_run(kind, root, events);
                 marks.bind(id, events.len(), "partId");
                 event.with("partId", id).with("partType", what)
             }
@@ -159,10 +159,11 @@ impl Reader {
         let (Some(id), Some(name)) = (root.get("toolCallId"), root.get("toolName")) else { return };
         let refused = kind == "tool-input-error";
         let start = kind == "tool-input-start";
-        let known = Call { name: Raw::owned(name.raw()), refused };
+        let error = root.get("errorText").filter(|_| refused).map(|e| Raw::owned(e.raw()));
+        let known = Call { name: Raw::owned(name.raw()), refused: error };
         self.calls.insert(id.raw().into(), known);
         let kind = if start { Kind::ToolCallStarted } else { Kind::ToolCall };
-        let event = self.event(kind, root, events);
+        let event = self.of_run(kind, root, events);
         let ev = events.len();
         marks.bind(id, ev, "toolCallId");
         marks.bind(name, ev, "toolName");
@@ -182,7 +183,7 @@ impl Reader {
                 .with_some("metadata", metadata.finish()),
         );
         if refused {
-            let event = self.event(Kind::ToolComplete, root, events);
+            let event = self.of_run(Kind::ToolComplete, root, events);
             bind(root.get("errorText"), events.len(), "error", marks);
             events.push(
                 event
@@ -205,13 +206,14 @@ impl Reader {
         let Some(id) = root.get("toolCallId") else { return };
         let call = self.calls.get(id.raw());
         let name = call.map(|c| c.name.clone());
-        if kind == "tool-output-error" && call.is_some_and(|c| c.refused) {
+        let again = root.get("errorText").zip(call.and_then(|c| c.refused.as_ref()));
+        if kind == "tool-output-error" && again.is_some_and(|(e, was)| e.raw() == was.as_str()) {
             // ai 6 says twice that an input was refused: the event is there already.
             marks.implied(id);
             bind_implied(root.get("errorText"), marks);
             return;
         }
-        let event = self.event(Kind::ToolComplete, root, events);
+        let event = self.of_run(Kind::ToolComplete, root, events);
         let ev = events.len();
         marks.bind(id, ev, "toolCallId");
         let event = event.with("toolCallId", id).with_some("toolName", name);
@@ -252,7 +254,7 @@ impl Reader {
         let Some(id) = root.get("approvalId") else { return };
         let reason = root.some("reason").filter(|r| r.is_string());
         if kind == "tool-approval-response" {
-            let event = self.event(Kind::InputReceived, root, events);
+            let event = self.of_run(Kind::InputReceived, root, events);
             let ev = events.len();
             marks.bind(id, ev, "inputId");
             let value = answer(root, ev, marks);
@@ -270,7 +272,7 @@ impl Reader {
         let call = root.get("toolCallId");
         let name = call.and_then(|id| self.calls.get(id.raw())).and_then(|c| c.name.str());
         let asked = Raw::string(&approval_prompt(name.as_deref().unwrap_or("the tool")));
-        let event = self.event(Kind::InputRequired, root, events);
+        let event = self.of_run(Kind::InputRequired, root, events);
         let ev = events.len();
         marks.bind(id, ev, "inputId");
         bind(call, ev, "toolCallId", marks);
@@ -294,12 +296,12 @@ impl Reader {
         marks: &mut Marks,
         events: &mut Vec<Event<'a>>,
     ) {
-        let event = self.event(Kind::Source, root, events);
+        let event = self.of_run(Kind::Source, root, events);
         events.push(source(event, kind, root, events.len(), marks));
     }
 
     fn finish<'a>(&mut self, root: Node<'_, 'a>, marks: &mut Marks, events: &mut Vec<Event<'a>>) {
-        let event = self.event(Kind::TaskComplete, root, events);
+        let event = self.of_run(Kind::TaskComplete, root, events);
         let reason = root.some("finishReason").filter(|r| r.is_string());
         bind_implied(reason, marks);
         let metadata = root.some("messageMetadata").filter(|m| m.is_object());
@@ -325,7 +327,7 @@ impl ReadJson for Reader {
             }
             "tool-input-delta" => {
                 let (id, delta) = (root.get("toolCallId"), root.get("inputTextDelta"));
-                let event = self.event(Kind::ToolCallDelta, root, events);
+                let event = self.of_run(Kind::ToolCallDelta, root, events);
                 bind(id, events.len(), "toolCallId", marks);
                 bind(delta, events.len(), "delta", marks);
                 events.push(event.with_some("toolCallId", id).with_some("delta", delta));
@@ -352,17 +354,17 @@ impl ReadJson for Reader {
                 true
             }
             "start-step" => {
-                let event = self.event(Kind::StepStarted, root, events);
+                let event = self.of_run(Kind::StepStarted, root, events);
                 events.push(event);
                 true
             }
             "finish-step" => {
-                let event = self.event(Kind::StepFinished, root, events);
+                let event = self.of_run(Kind::StepFinished, root, events);
                 events.push(event);
                 true
             }
             "reset-step" => {
-                let event = self.event(Kind::AttemptSuperseded, root, events);
+                let event = self.of_run(Kind::AttemptSuperseded, root, events);
                 events.push(event);
                 true
             }
@@ -371,7 +373,7 @@ impl ReadJson for Reader {
                 true
             }
             "abort" => {
-                let event = self.event(Kind::TaskStatus, root, events);
+                let event = self.of_run(Kind::TaskStatus, root, events);
                 let reason = root.some("reason").filter(|r| r.is_string());
                 bind(reason, events.len(), "message", marks);
                 events.push(
@@ -380,27 +382,27 @@ impl ReadJson for Reader {
                 true
             }
             "error" => {
-                let event = self.event(Kind::Error, root, events);
+                let event = self.of_run(Kind::Error, root, events);
                 let text = root.get("errorText");
                 bind(text, events.len(), "message", marks);
                 events.push(event.with_some("message", text));
                 true
             }
             "message-metadata" | "custom" => {
-                let event = self.event(Kind::System, root, events);
+                let event = self.of_run(Kind::System, root, events);
                 let event = system(event, kind.body(), root, events.len(), marks);
                 events.extend(event);
                 true
             }
             "steering-message" => {
-                let event = self.event(Kind::Message, root, events);
+                let event = self.of_run(Kind::Message, root, events);
                 let event = steering(event, root, events.len(), marks);
                 events.extend(event);
                 true
             }
             other => match other.strip_prefix("data-") {
                 Some(name) if kind.is_string() => {
-                    let event = self.event(Kind::System, root, events);
+                    let event = self.of_run(Kind::System, root, events);
                     let event = data(event, name, root, events.len(), marks);
                     events.push(event);
                     true

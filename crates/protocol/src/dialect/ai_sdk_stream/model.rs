@@ -131,9 +131,8 @@ pub(super) fn carries(kind: Kind, field: &str) -> bool {
         Kind::Source => &["sourceId", "url", "title", "mediaType", "filename", "sourceType"],
         Kind::System => &["name", "data", "systemId"],
         Kind::Error => &["message"],
-        Kind::InputRequired => &["inputId", "inputType", "prompt", "toolCallId"],
-        Kind::InputReceived => &["inputId", "value"],
-        Kind::FileWrite => &["data", "mimeType", "encoding", "index", "complete"],
+        Kind::ToolStart => &["taskId", "toolCallId", "toolName", "arguments"],
+        Kind::AttemptSuperseded => &[],
         _ => {
             let known = spec(kind).map_or(&[][..], |s| s.fields);
             return lasting(kind).is_some()

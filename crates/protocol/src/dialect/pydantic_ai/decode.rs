@@ -1,8 +1,12 @@
 //! ModelMessages to events.
 
+mod content;
+mod request;
+mod response;
+
 use crate::dialect::{DecodeOptions, Id, Opening, ReadJson};
 use crate::journal::{Event, Kind};
-use crate::json::{Doc, Node, Raw, quote};
+use crate::json::{Node, Raw};
 use crate::residue::Marks;
 
 /// Reads one message after the other.
@@ -11,6 +15,23 @@ pub(super) struct Reader {
     agent: Raw<'static>,
     joined: bool,
     task: Option<Raw<'static>>,
+    /// Instructions last given, as a string literal.
+    instructions: Option<String>,
+    thoughts: usize,
+}
+
+/// A message's members that mean something.
+struct Message<'d, 'a> {
+    timestamp: Option<Node<'d, 'a>>,
+    instructions: Option<Node<'d, 'a>>,
+    usage: Option<Node<'d, 'a>>,
+    model: Option<Node<'d, 'a>>,
+    provider: Option<Node<'d, 'a>>,
+    finish: Option<Node<'d, 'a>>,
+    run: Option<Node<'d, 'a>>,
+    conversation: Option<Node<'d, 'a>>,
+    metadata: Option<Node<'d, 'a>>,
+    state: Option<Node<'d, 'a>>,
 }
 
 impl Reader {
@@ -20,34 +41,41 @@ impl Reader {
             agent: Raw::string(options.agent.as_deref().unwrap_or("agent")),
             joined: false,
             task: None,
+            instructions: None,
+            thoughts: 0,
         }
     }
 
     /// Begins the thread and the run, where this message is the first of either.
-    fn begin<'a>(&mut self, root: Node<'_, 'a>, marks: &mut Marks, events: &mut Vec<Event<'a>>) {
-        let conversation = root.some("conversation_id");
-        if let Some(event) = self.opening.open(conversation.map(Raw::from), root.raw()) {
-            events.push(event.with_some("timestamp", root.some("timestamp")));
+    fn begin<'a>(
+        &mut self,
+        message: &Message<'_, 'a>,
+        text: &str,
+        marks: &mut Marks,
+        events: &mut Vec<Event<'a>>,
+    ) {
+        let own = message.conversation.map(Raw::from);
+        if let Some(event) = self.opening.open(own, text) {
+            events.push(event.with_some("timestamp", message.timestamp));
         }
-        if let Some(id) = conversation {
+        if let Some(id) = message.conversation {
             marks.implied(id);
         }
-        let run = root.some("run_id");
-        if let Some(run) = run {
+        if let Some(run) = message.run {
             marks.implied(run);
         }
-        let same = match (&self.task, run) {
+        let same = match (&self.task, message.run) {
             (Some(task), Some(run)) => task.as_str() == run.raw(),
             (Some(_), None) => true,
             (None, _) => false,
         };
         if !same {
-            let task = run.map_or_else(|| Raw::string("run-1"), |run| Raw::owned(run.raw()));
+            let task = message.run.map_or(Raw::Ref("\"run-1\""), |run| Raw::owned(run.raw()));
             events.push(
                 Event::new(Kind::TaskCreated)
                     .with("taskId", task.clone())
                     .with("initiator", Raw::Ref("\"user\""))
-                    .with_some("timestamp", root.some("timestamp")),
+                    .with_some("timestamp", message.timestamp),
             );
             self.task = Some(task);
         }
@@ -62,66 +90,42 @@ impl Reader {
         self.event(kind).with("agentId", self.agent.clone())
     }
 
-    fn request_part<'a>(
+    /// A part that other dialects know as an application's own event.
+    fn system<'a>(
         &self,
-        part: Node<'_, 'a>,
-        at: Option<Node<'_, 'a>>,
+        name: &'static str,
+        data: Node<'_, 'a>,
+        ev: usize,
+        marks: &mut Marks,
+    ) -> Event<'a> {
+        marks.bind(data, ev, "data");
+        self.event(Kind::System).with("name", Raw::Ref(name)).with("data", data)
+    }
+
+    /// Instructions are given with every request: they are told when they change.
+    fn instruct<'a>(
+        &mut self,
+        message: &Message<'_, 'a>,
         marks: &mut Marks,
         events: &mut Vec<Event<'a>>,
     ) {
-        let (Some(kind), Some(content)) = (part.get("part_kind"), part.get("content")) else {
+        let Some(text) = message.instructions.filter(|text| text.is_string()) else { return };
+        if self.instructions.as_deref() == Some(text.raw()) {
+            marks.implied(text);
             return;
-        };
-        let ev = events.len();
-        let time = part.some("timestamp");
-        let stamp = time.or(at);
-        let mut event = match kind.body() {
-            "user-prompt" => {
-                let event = self.event(Kind::Message).with("role", Raw::Ref("\"user\""));
-                if content.is_array() {
-                    event.with("content", user_content(content, ev, marks))
-                } else {
-                    marks.bind(content, ev, "content");
-                    event.with("content", content)
-                }
-            }
-            "system-prompt" => {
-                marks.bind(content, ev, "content");
-                self.event(Kind::Message)
-                    .with("role", Raw::Ref("\"system\""))
-                    .with("content", content)
-            }
-            "tool-return" => self.tool_return(part, content, ev, marks),
-            "retry-prompt" if part.some("tool_name").is_some() => {
-                marks.bind(content, ev, "result");
-                let name = part.get("tool_name");
-                bind_some(name, ev, "toolName", marks);
-                bind_some(part.get("tool_call_id"), ev, "toolCallId", marks);
-                let outcome =
-                    if content.is_array() { "\"validation_error\"" } else { "\"retried\"" };
-                self.event(Kind::ToolComplete)
-                    .with_some("toolCallId", part.get("tool_call_id"))
-                    .with_some("toolName", name)
-                    .with("success", Raw::Ref("false"))
-                    .with("outcome", Raw::Ref(outcome))
-                    .with("result", content)
-            }
-            "retry-feedback" | "retry-prompt" => {
-                marks.bind(content, ev, "data");
-                self.event(Kind::System)
-                    .with("name", Raw::Ref("\"retry_feedback\""))
-                    .with("data", content)
-            }
-            _ => return,
-        };
-        marks.implied(kind);
-        if let Some(stamp) = stamp {
-            event = event.with("timestamp", stamp);
         }
-        bind_some(time, ev, "timestamp", marks);
-        events.push(event);
+        self.instructions = Some(text.raw().to_owned());
+        marks.bind(text, events.len(), "content");
+        events.push(
+            self.event(Kind::Message)
+                .with("role", Raw::Ref("\"system\""))
+                .with("content", text)
+                .with("metadata", Raw::Ref("{\"instructions\":true}"))
+                .with_some("timestamp", message.timestamp),
+        );
     }
 
+    /// What a return says; `part` may belong to a request or to a response.
     fn tool_return<'a>(
         &self,
         part: Node<'_, 'a>,
@@ -129,134 +133,28 @@ impl Reader {
         ev: usize,
         marks: &mut Marks,
     ) -> Event<'a> {
-        let name = part.get("tool_name");
-        let id = part.get("tool_call_id");
+        let [name, id, outcome, retry] =
+            part.select(["tool_name", "tool_call_id", "outcome", "retry"]);
         marks.bind(content, ev, "result");
         bind_some(name, ev, "toolName", marks);
         bind_some(id, ev, "toolCallId", marks);
-        let outcome = part.some("outcome");
+        let outcome = known(outcome);
         let success = outcome.is_none_or(|o| o.is("success"));
-        let invalid = part
-            .some("retry")
-            .and_then(|r| r.get("cause"))
-            .is_some_and(|c| c.is("validation_error"));
+        let cause = known(retry).and_then(|r| r.get("cause"));
+        let invalid = cause.is_some_and(|c| c.is("validation_error"));
         if let Some(outcome) = outcome {
             marks.implied(outcome);
         }
+        let outcome = match invalid {
+            true => Some(Raw::Ref("\"validation_error\"")),
+            false => outcome.map(Raw::from),
+        };
         self.event(Kind::ToolComplete)
             .with_some("toolCallId", id)
             .with_some("toolName", name)
             .with("success", Raw::Ref(if success { "true" } else { "false" }))
-            .with_some(
-                "outcome",
-                if invalid {
-                    Some(Raw::Ref("\"validation_error\""))
-                } else {
-                    outcome.map(Raw::from)
-                },
-            )
+            .with_some("outcome", outcome)
             .with("result", content)
-    }
-
-    fn response_part<'a>(
-        &self,
-        part: Node<'_, 'a>,
-        at: Option<Node<'_, 'a>>,
-        marks: &mut Marks,
-        events: &mut Vec<Event<'a>>,
-    ) {
-        let Some(kind) = part.get("part_kind") else { return };
-        let ev = events.len();
-        let content = part.get("content");
-        let event = match (kind.body(), content) {
-            ("text", Some(content)) => {
-                marks.bind(content, ev, "content");
-                self.agent_event(Kind::ContentComplete).with("content", content)
-            }
-            ("thinking", Some(content)) => {
-                marks.bind(content, ev, "content");
-                let signature = part.some("signature");
-                let provider = part.some("provider_name");
-                let id = part.some("id");
-                bind_some(signature, ev, "signature", marks);
-                bind_some(provider, ev, "providerName", marks);
-                bind_some(id, ev, "thoughtId", marks);
-                self.agent_event(Kind::ThoughtStream)
-                    .with_some("thoughtId", id)
-                    .with("thoughtType", Raw::Ref("\"thinking\""))
-                    .with("verbosity", Raw::Ref("\"normal\""))
-                    .with("content", content)
-                    .with_some("signature", signature)
-                    .with_some("providerName", provider)
-            }
-            ("tool-call" | "builtin-tool-call", _) => self.tool_call(part, kind, ev, marks),
-            ("builtin-tool-return", Some(content)) => {
-                let mut event = self.tool_return(part, content, ev, marks);
-                bind_some(part.some("timestamp"), ev, "timestamp", marks);
-                if let Some(time) = part.some("timestamp").or(at) {
-                    event = event.with("timestamp", time);
-                }
-                marks.implied(kind);
-                events.push(event);
-                return;
-            }
-            ("file", Some(content)) if content.get("data").is_some() => {
-                marks.open(content);
-                bind_some(content.get("data"), ev, "data", marks);
-                bind_some(content.some("media_type"), ev, "mimeType", marks);
-                bind_some(content.some("identifier"), ev, "artifactId", marks);
-                self.agent_event(Kind::FileWrite)
-                    .with_some("artifactId", content.some("identifier"))
-                    .with_some("data", content.get("data"))
-                    .with("index", Raw::Ref("0"))
-                    .with("complete", Raw::Ref("true"))
-                    .with_some("mimeType", content.some("media_type"))
-                    .with("encoding", Raw::Ref("\"base64\""))
-            }
-            _ => return,
-        };
-        marks.implied(kind);
-        events.push(event.with_some("timestamp", at));
-    }
-
-    fn tool_call<'a>(
-        &self,
-        part: Node<'_, 'a>,
-        kind: Node<'_, 'a>,
-        ev: usize,
-        marks: &mut Marks,
-    ) -> Event<'a> {
-        let name = part.get("tool_name");
-        let id = part.get("tool_call_id");
-        bind_some(name, ev, "toolName", marks);
-        bind_some(id, ev, "toolCallId", marks);
-        let event = self
-            .agent_event(Kind::ToolCall)
-            .with_some("toolCallId", id)
-            .with_some("toolName", name);
-        let event = match part.get("args") {
-            // Arguments come as the text the model wrote; if it is JSON, that is the value.
-            Some(args) if args.is_string() => match inner_json(args) {
-                Some(inner) => {
-                    marks.quoted(args, ev, "arguments");
-                    event.with("arguments", inner)
-                }
-                None => {
-                    marks.bind(args, ev, "arguments");
-                    event.with("arguments", args)
-                }
-            },
-            Some(args) if !args.is_null() => {
-                marks.bind(args, ev, "arguments");
-                event.with("arguments", args)
-            }
-            _ => event.with("arguments", Raw::Ref("{}")),
-        };
-        if kind.is("builtin-tool-call") {
-            event.with("providerExecuted", Raw::Ref("true"))
-        } else {
-            event
-        }
     }
 }
 
@@ -264,51 +162,61 @@ impl ReadJson for Reader {
     const ID: Id = Id::PydanticAi;
 
     fn read<'a>(&mut self, root: Node<'_, 'a>, marks: &mut Marks, events: &mut Vec<Event<'a>>) {
-        let Some(kind) = root.get("kind") else { return };
-        let Some(parts) = root.get("parts").filter(|p| p.is_array()) else { return };
-        self.begin(root, marks, events);
-        let at = root.some("timestamp");
+        let [
+            parts,
+            usage,
+            model,
+            timestamp,
+            instructions,
+            kind,
+            provider,
+            finish,
+            run,
+            conversation,
+            metadata,
+            state,
+        ] = root.select([
+            "parts",
+            "usage",
+            "model_name",
+            "timestamp",
+            "instructions",
+            "kind",
+            "provider_name",
+            "finish_reason",
+            "run_id",
+            "conversation_id",
+            "metadata",
+            "state",
+        ]);
+        let (Some(kind), Some(parts)) = (kind, parts.filter(|p| p.is_array())) else { return };
+        let message = Message {
+            timestamp: known(timestamp),
+            instructions: known(instructions),
+            usage: known(usage),
+            model: known(model),
+            provider: known(provider),
+            finish: known(finish),
+            run: known(run),
+            conversation: known(conversation),
+            metadata: known(metadata),
+            state: known(state),
+        };
+        self.begin(&message, root.raw(), marks, events);
         marks.implied(kind);
         marks.list(parts);
         if kind.is("request") {
-            for part in parts.children() {
-                self.request_part(part, at, marks, events);
-            }
+            self.instruct(&message, marks, events);
+            self.request(parts, &message, marks, events);
         } else if kind.is("response") {
-            if !self.joined {
-                self.joined = true;
-                events.push(
-                    Event::new(Kind::ParticipantJoined)
-                        .with("participantId", self.agent.clone())
-                        .with("role", Raw::Ref("\"agent\""))
-                        .with_some("model", root.some("model_name"))
-                        .with_some("timestamp", at),
-                );
-            }
-            events.push(self.agent_event(Kind::StepStarted).with_some("timestamp", at));
-            for part in parts.children() {
-                self.response_part(part, at, marks, events);
-            }
-            let ev = events.len();
-            let finish = root.some("finish_reason");
-            let reason = finish.map(|f| {
-                marks.implied(f);
-                if f.is("tool_call") { Raw::Ref("\"tool_calls\"") } else { Raw::from(f) }
-            });
-            bind_some(root.some("usage"), ev, "usage", marks);
-            bind_some(root.some("model_name"), ev, "model", marks);
-            bind_some(root.some("provider_name"), ev, "providerName", marks);
-            bind_some(at, ev, "timestamp", marks);
-            events.push(
-                self.agent_event(Kind::StepFinished)
-                    .with_some("finishReason", reason)
-                    .with_some("usage", root.some("usage"))
-                    .with_some("model", root.some("model_name"))
-                    .with_some("providerName", root.some("provider_name"))
-                    .with_some("timestamp", at),
-            );
+            self.response(parts, &message, marks, events);
         }
     }
+}
+
+/// A value that is there and not null.
+fn known<'d, 'a>(node: Option<Node<'d, 'a>>) -> Option<Node<'d, 'a>> {
+    node.filter(|n| !n.is_null())
 }
 
 fn bind_some(node: Option<Node<'_, '_>>, ev: usize, field: &'static str, marks: &mut Marks) {
@@ -317,85 +225,10 @@ fn bind_some(node: Option<Node<'_, '_>>, ev: usize, field: &'static str, marks: 
     }
 }
 
-/// The JSON object inside a string, if that is what the string holds.
-fn inner_json<'a>(args: Node<'_, 'a>) -> Option<Raw<'a>> {
-    let text = args.str()?;
-    if !text.starts_with('{') || !text.ends_with('}') || Doc::parse(&text).is_err() {
-        return None;
-    }
-    Some(match text {
-        std::borrow::Cow::Borrowed(text) => Raw::Ref(text),
-        std::borrow::Cow::Owned(text) => Raw::owned(text),
-    })
-}
+/// What ids of thoughts begin with where the wire has none.
+const MINTED_THOUGHT: &str = "\"pydantic-ai:thought:";
 
-/// The items of a user prompt as content parts.
-fn user_content<'a>(items: Node<'_, 'a>, ev: usize, marks: &mut Marks) -> Raw<'a> {
-    let mut out = String::from("[");
-    let mut count = 0;
-    marks.list(items);
-    for item in items.children() {
-        let kind = item.get("kind");
-        let part = match kind.as_ref().map(|k| k.body()) {
-            None if item.is_string() => Some(("text", vec![("text", item)])),
-            Some("text-content" | "structured-content") => {
-                item.get("content").map(|c| ("text", vec![("text", c)]))
-            }
-            Some("image-url") => media(item, "image", "image_url", "url"),
-            Some("audio-url") => media(item, "audio", "url", "url"),
-            Some("video-url") => media(item, "video", "url", "url"),
-            Some("document-url") => media(item, "file", "url", "url"),
-            Some("binary") => {
-                let class = media_class(item);
-                media(item, class, if class == "image" { "image_base64" } else { "data" }, "data")
-            }
-            Some("uploaded-file") => media(item, "file", "name", "file_id"),
-            _ => None,
-        };
-        let Some((class, fields)) = part else { continue };
-        if let Some(kind) = kind {
-            marks.implied(kind);
-        }
-        if count > 0 {
-            out.push(',');
-        }
-        out.push_str("{\"type\":");
-        out.push_str(&quote(class));
-        for (name, node) in fields {
-            out.push(',');
-            out.push_str(&quote(name));
-            out.push(':');
-            out.push_str(node.raw());
-            marks.bind_at(node, ev, "content", &format!("/{count}/{name}"));
-        }
-        out.push('}');
-        count += 1;
-    }
-    out.push(']');
-    Raw::owned(out)
-}
-
-type Part<'d, 'a> = (&'static str, Vec<(&'static str, Node<'d, 'a>)>);
-
-fn media<'d, 'a>(
-    item: Node<'d, 'a>,
-    class: &'static str,
-    name: &'static str,
-    key: &str,
-) -> Option<Part<'d, 'a>> {
-    let mut fields = vec![(name, item.get(key)?)];
-    if let Some(media_type) = item.some("media_type") {
-        fields.push(("media_type", media_type));
-    }
-    Some((class, fields))
-}
-
-fn media_class(item: Node<'_, '_>) -> &'static str {
-    let media_type = item.get("media_type").and_then(|m| m.str()).unwrap_or_default();
-    match media_type.split('/').next() {
-        Some("image") => "image",
-        Some("audio") => "audio",
-        Some("video") => "video",
-        _ => "file",
-    }
+/// Whether a thought's id was made up by the decoder.
+pub(super) fn is_minted_thought(id: &Raw<'_>) -> bool {
+    id.starts_with(MINTED_THOUGHT)
 }

@@ -256,6 +256,10 @@ impl Encoder for Writer {
     }
 
     fn finish(&mut self, out: &mut Records) {
+        if self.groups.is_empty() && self.head.is_none() && self.replayed == 0 {
+            // Nothing came in: nothing goes out, so that nothing comes back.
+            return;
+        }
         let times = self.times();
         let actions = self.transcript.actions();
         // Numbers: every group's action comes before the actions its records made.

@@ -79,6 +79,7 @@ impl<'d, 'a> Carried<'d, 'a> {
                 thread_id: root.get("thread_id").and_then(|id| id.str()).map(Into::into),
                 agent: only_agent(root),
                 start: options.start,
+                frames: options.frames,
             },
             actions,
             groups: Vec::new(),

@@ -1,0 +1,84 @@
+//! Events to the Agent API's stream, or to the folded response that a stream ends with.
+
+use super::response::{Form, Stage};
+use crate::dialect::{EncodeOptions, Encoder, Records};
+use crate::journal::Batch;
+use crate::journal::flow::{Flow, Out};
+use crate::sse;
+
+/// Writes events of any dialect as responses.
+pub(super) struct Writer {
+    flow: Flow,
+    stage: Stage,
+    form: Form,
+    last: Last,
+    folded: usize,
+}
+
+/// Where the last record came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// From its frame: what it left open is the source's business.
+    Replayed,
+    /// From us: what is open is ours to close.
+    Written,
+}
+
+impl Writer {
+    pub(super) fn new(options: &EncodeOptions) -> Self {
+        let folded = options.target.as_ref().is_some_and(|t| t.version == "folded");
+        let form = if folded { Form::Folded } else { Form::Stream };
+        Self {
+            flow: Flow::new(),
+            stage: Stage::new(form, options.thread_id.as_deref()),
+            form,
+            last: Last::Replayed,
+            folded: 0,
+        }
+    }
+
+    fn drain(&mut self, out: &mut Records) {
+        for record in self.stage.take() {
+            match self.form {
+                Form::Stream => out.item(sse::write(None, None, &record)),
+                Form::Folded => {
+                    let before = if self.folded > 0 { "\n" } else { "" };
+                    self.folded += 1;
+                    out.item(format!("{before}{record}"));
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, batch: &Batch<'_>) {
+        let Self { flow, stage, .. } = self;
+        for event in &batch.events {
+            let sink: &mut Out<'_> = &mut |task, event, signal| stage.signal(task, event, signal);
+            flow.apply(event, sink);
+        }
+    }
+}
+
+impl Encoder for Writer {
+    fn batch(&mut self, batch: &Batch<'_>, out: &mut Records) {
+        self.last = Last::Written;
+        self.apply(batch);
+        self.drain(out);
+    }
+
+    fn observe(&mut self, batch: &Batch<'_>) {
+        self.last = Last::Replayed;
+        self.apply(batch);
+        self.stage.take();
+    }
+
+    fn finish(&mut self, out: &mut Records) {
+        if self.last == Last::Replayed {
+            return;
+        }
+        let Self { flow, stage, .. } = self;
+        flow.finish(&mut |task, event, signal| stage.signal(task, event, signal));
+        stage.finish();
+        self.drain(out);
+    }
+}

@@ -1,0 +1,211 @@
+//! The invariants on input that nobody recorded: damaged recordings and made-up threads.
+
+use proptest::prelude::*;
+use selvedge_protocol::diagnostic::Report;
+use selvedge_protocol::dialect::{self, Carrier};
+use selvedge_protocol::validate::validate;
+
+use crate::identity::convert;
+use crate::recordings;
+
+/// What a hand, a proxy or a bug may do to a text.
+#[derive(Debug, Clone)]
+enum Damage {
+    Cut(prop::sample::Index),
+    Delete(prop::sample::Index, usize),
+    Repeat(prop::sample::Index, usize),
+    Insert(prop::sample::Index, &'static str),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let at = any::<prop::sample::Index>;
+    let pieces = prop::sample::select(vec![
+        "\u{0}",
+        "\"",
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\n",
+        "\n\n",
+        "\r",
+        "\\",
+        "\\ud83d",
+        "\\u0000",
+        "data: ",
+        "data: {}\n\n",
+        "id: 7\n",
+        "null",
+        "1e999",
+        "-0.0",
+        "{\"type\":\"?\"}",
+        "é😀",
+        " ",
+        "\u{feff}",
+        "[DONE]",
+    ]);
+    prop_oneof![
+        at().prop_map(Damage::Cut),
+        (at(), 1..40usize).prop_map(|(at, len)| Damage::Delete(at, len)),
+        (at(), 1..200usize).prop_map(|(at, len)| Damage::Repeat(at, len)),
+        (at(), pieces).prop_map(|(at, piece)| Damage::Insert(at, piece)),
+    ]
+}
+
+fn apply(text: &mut String, damage: &Damage) {
+    let boundary =
+        |text: &str, at: usize| (0..=at).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+    let place = |text: &str, at: &prop::sample::Index| boundary(text, at.index(text.len() + 1));
+    match damage {
+        Damage::Cut(at) => text.truncate(place(text, at)),
+        Damage::Delete(at, len) => {
+            let from = place(text, at);
+            let to = boundary(text, (from + len).min(text.len())).max(from);
+            text.replace_range(from..to, "");
+        }
+        Damage::Repeat(at, len) => {
+            let from = place(text, at);
+            let to = boundary(text, (from + len).min(text.len())).max(from);
+            let piece = text[from..to].to_owned();
+            text.insert_str(to, &piece);
+        }
+        Damage::Insert(at, piece) => {
+            let at = place(text, at);
+            text.insert_str(at, piece);
+        }
+    }
+}
+
+fn cases() -> u32 {
+    // The long form: SELVEDGE_CASES=100000 cargo test -p selvedge-protocol generated
+    std::env::var("SELVEDGE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_recordings_survive_both_carriers(
+        which in any::<prop::sample::Index>(),
+        damages in prop::collection::vec(damage(), 1..4),
+    ) {
+        let all = recordings::cached();
+        let recording = &all[which.index(all.len())];
+        let Some(own) = dialect::named(recording.dialect) else { return Ok(()) };
+        let mut text = recording.text.clone();
+        for damage in &damages {
+            apply(&mut text, damage);
+        }
+        for carrier in dialect::ALL.iter().filter(|d| d.carrier == Carrier::Frames) {
+            let back = convert(carrier, own, &convert(own, carrier, &text));
+            prop_assert_eq!(&back, &text, "{} through {}", recording.name, carrier.id.name());
+        }
+    }
+
+    #[test]
+    fn damaged_recordings_neither_panic_nor_hang_any_dialect(
+        which in any::<prop::sample::Index>(),
+        damages in prop::collection::vec(damage(), 1..4),
+        reader in any::<prop::sample::Index>(),
+        writer in any::<prop::sample::Index>(),
+    ) {
+        let all = recordings::cached();
+        let mut text = all[which.index(all.len())].text.clone();
+        for damage in &damages {
+            apply(&mut text, damage);
+        }
+        let reader = &dialect::ALL[reader.index(dialect::ALL.len())];
+        let writer = &dialect::ALL[writer.index(dialect::ALL.len())];
+        convert(reader, writer, &text);
+        let mut report = Report::new();
+        validate(reader, text.as_bytes(), &mut report);
+    }
+}
+
+/// A made-up event of a thread with one task, as a line of a journal.
+fn event() -> impl Strategy<Value = String> {
+    let body = prop::sample::select(vec![
+        "",
+        "hi",
+        "a\\nb",
+        "é😀",
+        "\\ud83d",
+        "\\ude00",
+        "\\u00e9",
+        "\\/",
+        "\\u0000",
+        "{\\\"a\\\": 1}",
+    ]);
+    let json = prop::sample::select(vec![
+        "null",
+        "{}",
+        "{\"a\":949.0}",
+        "{\"e\":1e100}",
+        "{\"n\":-0.0,\"big\":9223372036854775808}",
+        "{\"a\":1,\"a\":2}",
+        "{\"b\": [1, 2]}",
+        "\"text\"",
+        "{\"2\":0,\"1\":0}",
+        "[\"\\ud83d\"]",
+    ]);
+    let id = prop::sample::select(vec!["a", "b", "a"]);
+    (0..14u8, body, json, id).prop_map(|(kind, body, json, id)| {
+        let fields = match kind {
+            0 => format!("\"kind\":\"content-delta\",\"taskId\":\"t\",\"delta\":\"{body}\""),
+            1 => format!("\"kind\":\"content-delta\",\"taskId\":\"t\",\"delta\":\"{body}\",\"partId\":\"{id}\""),
+            2 => format!("\"kind\":\"content-complete\",\"taskId\":\"t\",\"content\":\"{body}\""),
+            3 => format!("\"kind\":\"message\",\"role\":\"user\",\"content\":\"{body}\""),
+            4 => format!("\"kind\":\"tool-call\",\"taskId\":\"t\",\"toolCallId\":\"{id}\",\"toolName\":\"f\",\"arguments\":{json}"),
+            5 => format!("\"kind\":\"tool-complete\",\"taskId\":\"t\",\"toolCallId\":\"{id}\",\"toolName\":\"f\",\"success\":true,\"result\":{json}"),
+            6 => format!("\"kind\":\"thought-stream\",\"taskId\":\"t\",\"thoughtId\":\"{id}\",\"thoughtType\":\"planning\",\"verbosity\":\"brief\",\"content\":\"{body}\",\"index\":0"),
+            7 => format!("\"kind\":\"tool-call-started\",\"taskId\":\"t\",\"toolCallId\":\"{id}\",\"toolName\":\"f\""),
+            8 => format!("\"kind\":\"tool-call-delta\",\"taskId\":\"t\",\"toolCallId\":\"{id}\",\"delta\":\"{body}\""),
+            9 => format!("\"kind\":\"part-started\",\"taskId\":\"t\",\"partId\":\"{id}\",\"partType\":\"text\""),
+            10 => format!("\"kind\":\"part-finished\",\"taskId\":\"t\",\"partId\":\"{id}\",\"partType\":\"text\""),
+            11 => "\"kind\":\"step-started\",\"taskId\":\"t\"".to_owned(),
+            12 => "\"kind\":\"step-finished\",\"taskId\":\"t\",\"usage\":{\"input_tokens\":1,\"output_tokens\":2}".to_owned(),
+            _ => format!("\"kind\":\"system\",\"name\":\"{id}\",\"data\":{json},\"unknown\":{json}"),
+        };
+        format!("{{{fields}}}")
+    })
+}
+
+/// The events as a journal, in a thread of their own.
+fn journal(events: &[String]) -> String {
+    let begin = "{\"seq\":1,\"event\":{\"kind\":\"thread-created\",\"contextId\":\"c\"}}\n";
+    let mut out = begin.to_owned();
+    for (i, event) in events.iter().enumerate() {
+        let event = event.replacen(",", ",\"contextId\":\"c\",", 1);
+        out.push_str(&format!("{{\"seq\":{},\"event\":{event}}}\n", i + 2));
+    }
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn made_up_threads_survive_thread_protocol(events in prop::collection::vec(event(), 0..30)) {
+        let journal = journal(&events);
+        let own = dialect::named("journal").unwrap();
+        let carrier = dialect::named("thread-protocol").unwrap();
+        let carried = convert(own, carrier, &journal);
+        prop_assert_eq!(convert(carrier, own, &carried), journal, "through {}", carried);
+    }
+
+    #[test]
+    fn made_up_threads_can_be_written_in_every_dialect(events in prop::collection::vec(event(), 0..30)) {
+        let journal = journal(&events);
+        let own = dialect::named("journal").unwrap();
+        for target in dialect::ALL {
+            let written = convert(own, target, &journal);
+            let mut report = Report::new();
+            if !written.trim().is_empty() {
+                validate(target, written.as_bytes(), &mut report);
+            }
+            prop_assert!(report.is_valid(), "{}: {:?}\n{}", target.id.name(), report.diagnostics(), written);
+        }
+    }
+}
