@@ -90,6 +90,12 @@ pub(crate) fn install() -> Result<()> {
     })
 }
 
+/// Installs the peers that the benchmarks need.
+pub(crate) fn install_bench_peers() -> Result<()> {
+    Venv::PydanticAi2.install()?;
+    install_node_packages()
+}
+
 /// A command that runs the installed node in the folder of the JavaScript drivers.
 pub(crate) fn node() -> Result<Command> {
     let folder = js_folder()?;

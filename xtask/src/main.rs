@@ -1,5 +1,7 @@
-//! Developer tasks: `cargo xtask test` is the whole test command, the one CI runs.
+//! Developer tasks: `cargo xtask test` is the whole test command, the one CI runs;
+//! `cargo xtask bench` measures.
 
+mod bench;
 mod conformance;
 mod install;
 mod process;
@@ -22,11 +24,14 @@ struct Args {
 enum Task {
     /// Run every test: Rust first, then conformance with the real peers.
     Test(test::Args),
+    /// Measure: conversions beside the real peers, instructions beside a baseline.
+    Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().task {
         Task::Test(args) => test::run(&args),
+        Task::Bench(args) => bench::run(&args),
     };
     match outcome {
         Ok(code) => code,

@@ -1,10 +1,11 @@
-//! `cargo xtask test`: formatting, lints, Rust tests, then conformance.
+//! `cargo xtask test`: formatting, lints, Rust tests, conformance, then instruction counts.
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
 
+use crate::bench;
 use crate::conformance::{self, Part};
 use crate::process::{self, cargo};
 use crate::workspace;
@@ -30,6 +31,8 @@ enum Only {
     Recordings,
     /// Peers load what our encoders write.
     Matrix,
+    /// Instruction counts beside the committed baseline.
+    Instructions,
 }
 
 /// Runs the tests; the exit code tells whether all passed.
@@ -39,11 +42,22 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let parts: &[Part] = match args.only {
         Some(Only::Rust) => return Ok(ExitCode::SUCCESS),
+        Some(Only::Instructions) => &[],
         Some(Only::Recordings) => &[Part::Rejects, Part::Recordings],
         Some(Only::Matrix) => &[Part::Matrix],
         None | Some(Only::Conformance) => &[Part::Rejects, Part::Recordings, Part::Matrix],
     };
-    conformance::run(parts, args.filter.as_deref())
+    let conformance = match parts {
+        [] => ExitCode::SUCCESS,
+        parts => conformance::run(parts, args.filter.as_deref())?,
+    };
+    if !matches!(args.only, None | Some(Only::Instructions)) || args.filter.is_some() {
+        return Ok(conformance);
+    }
+    let instructions = bench::check_instructions()?;
+    println!("{instructions}");
+    // The first failure is the one to look at.
+    Ok(if conformance == ExitCode::SUCCESS { instructions.exit_code() } else { conformance })
 }
 
 fn rust() -> Result<()> {

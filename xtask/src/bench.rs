@@ -1,0 +1,47 @@
+//! `cargo xtask bench`: how fast conversions are beside the real peers, and how many
+//! instructions each dialect takes.
+
+mod convert;
+mod instructions;
+mod machine;
+mod report;
+mod sample;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+pub(crate) use instructions::check as check_instructions;
+
+/// Arguments of `cargo xtask bench`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Compare conversions with pydantic-ai and ai on the same bytes.
+    Convert,
+    /// Compare instruction counts with the committed baseline.
+    Instructions {
+        /// Write the counts to the baseline instead.
+        #[arg(long)]
+        update: bool,
+    },
+}
+
+/// Runs a benchmark; the exit code tells whether its targets were met.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    match args.what {
+        What::Convert => convert::run(),
+        What::Instructions { update: true } => instructions::update(),
+        What::Instructions { update: false } => {
+            let outcome = instructions::check()?;
+            println!("{outcome}");
+            Ok(outcome.exit_code())
+        }
+    }
+}
