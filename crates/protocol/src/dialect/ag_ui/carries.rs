@@ -43,7 +43,7 @@ pub(super) fn carries(kind: Kind, field: &str) -> bool {
         Kind::Message => &["messageId", "author", "content", "role"],
         Kind::ParticipantJoined => &["participantId"],
         Kind::StepStarted => &["stepId"],
-        Kind::StepFinished => &["model", "providerName"],
+        Kind::StepFinished => &["usage", "model", "providerName"],
         Kind::PartStarted => &["agentId", "partId", "partType"],
         Kind::PartFinished => &["partType"],
         Kind::ToolCallStarted => &["toolCallId", "toolName"],

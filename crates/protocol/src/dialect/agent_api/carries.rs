@@ -20,6 +20,7 @@ pub(super) fn carries(kind: Kind, field: &str) -> bool {
             &["agentId", "inputId", "prompt", "schema", "options", "toolCallId", "inputType"]
         }
         Kind::InputReceived => &["inputId", "value"],
+        Kind::AuthCompleted => &["authId"],
         Kind::AuthRequired => {
             &["agentId", "authId", "provider", "scopes", "prompt", "authUrl", "authType"]
         }
@@ -47,6 +48,7 @@ pub(super) fn carries(kind: Kind, field: &str) -> bool {
         Kind::LlmUsage => &["prompt_tokens", "completion_tokens"],
         Kind::Message => &["messageId", "content", "role"],
         Kind::ParticipantJoined => &["participantId"],
+        Kind::StepFinished => &["usage"],
         Kind::PartStarted => &["agentId", "messageId", "partType"],
         Kind::PartFinished => &["partType"],
         Kind::ToolCallStarted => &["agentId", "toolCallId", "toolName", "messageId"],
