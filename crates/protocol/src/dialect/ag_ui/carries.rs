@@ -45,7 +45,7 @@ pub(super) fn carries(kind: Kind, field: &str) -> bool {
         Kind::StepStarted => &["stepId"],
         Kind::StepFinished => &["usage", "model", "providerName"],
         Kind::PartStarted => &["agentId", "partId", "partType"],
-        Kind::PartFinished => &["partType"],
+        Kind::PartFinished => &["partType", "signature"],
         Kind::ToolCallStarted => &["toolCallId", "toolName"],
         Kind::ToolCallDelta => &["toolCallId", "delta"],
         Kind::Source => &["sourceId", "url", "title", "mediaType", "filename"],
