@@ -144,12 +144,20 @@ fn truncated(pointer: &str, event: &str, report: &mut Report) {
     }
 }
 
-/// Checks that an event has at least one field that events have.
+/// Checks that an event has at least one field that events have. The head of a response that was
+/// saved with it passes.
 fn foreign(pointer: &str, event: &str, report: &mut Report) {
     let mut fields = sse::fields(event).peekable();
+    // A recording may begin with the response's own head.
     if fields.peek().is_some()
+        && !event.starts_with("HTTP/")
         && !fields.any(|f| matches!(f.name, "" | "data" | "event" | "id" | "retry"))
     {
+        if pointer == "/0" && event.starts_with("HTTP/") {
+            let message = "the head of an HTTP response before the stream";
+            report.warning("sse-http-head", pointer, Some(0..event.len()), message);
+            return;
+        }
         let message = "not a server-sent event: it has no data, event, id, retry or comment line";
         report.error("sse-field", pointer, Some(0..event.len()), message);
     }

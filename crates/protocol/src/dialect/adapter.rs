@@ -17,9 +17,6 @@ pub trait ReadJson {
 
     /// Appends what the value means, and marks which of its values the events hold.
     fn read<'a>(&mut self, root: Node<'_, 'a>, marks: &mut Marks, events: &mut Vec<Event<'a>>);
-
-    /// Appends what the end of the source means.
-    fn finish(&mut self, _events: &mut Vec<Event<'static>>) {}
 }
 
 /// Reads records that are JSON values, bare or as the data of a server-sent event.
@@ -120,13 +117,5 @@ impl<R: ReadJson> Decoder for JsonRecords<R> {
     fn parsed<'a>(&mut self, record: Record<'a>, doc: &Doc<'a>, sink: &mut dyn FnMut(Batch<'_>)) {
         self.reader.sse_lines("");
         sink(self.value(record, 0, doc));
-    }
-
-    fn finish(&mut self, sink: &mut dyn FnMut(Batch<'_>)) {
-        let mut events = Vec::new();
-        self.reader.finish(&mut events);
-        if !events.is_empty() {
-            sink(Batch::native(events));
-        }
     }
 }

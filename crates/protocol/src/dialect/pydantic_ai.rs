@@ -96,7 +96,10 @@ fn carries(kind: Kind, field: &str) -> bool {
         Kind::LlmUsage => {
             matches!(field, "taskId" | "model" | "prompt_tokens" | "completion_tokens" | "cost")
         }
-        Kind::PartStarted | Kind::PartFinished => matches!(field, "taskId" | "partType"),
+        Kind::PartStarted => matches!(field, "taskId" | "partType"),
+        Kind::PartFinished => {
+            matches!(field, "taskId" | "partType" | "signature" | "providerName")
+        }
         _ => false,
     }
 }

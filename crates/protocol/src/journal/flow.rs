@@ -137,7 +137,8 @@ pub enum Streamed {
 #[derive(Debug, Default)]
 pub struct Flow {
     runs: HashMap<String, Run>,
-    /// Runs in the order they started.
+    /// Runs that have not ended, in the order they started. Ended ones are left out, so that a
+    /// new turn costs the same in a long thread.
     order: Vec<String>,
     minted: u32,
 }
@@ -258,7 +259,7 @@ impl Flow {
 
     /// The run that started last and has not ended.
     fn current(&self) -> Option<String> {
-        self.order.iter().rev().find(|t| self.runs.get(*t).is_some_and(|r| !r.done)).cloned()
+        self.order.last().cloned()
     }
 
     fn start(&mut self, task: &str, event: &Event<'_>, out: &mut Out<'_>) {
@@ -334,6 +335,7 @@ impl Flow {
         // A task that only says its result at the end still said it.
         if let Some(run) = self.runs.get_mut(task) {
             run.done = true;
+            self.order.retain(|open| open != task);
         }
         out(task, event, Signal::RunFinished { outcome });
     }

@@ -398,30 +398,32 @@ fn skip_space(src: &[u8], mut at: usize) -> usize {
 #[inline(always)]
 pub(super) fn find_special(src: &[u8], at: usize) -> usize {
     // Keys and short texts end soon; long texts are worth wider steps.
-    for word in 0..3 {
-        match special_in_word(src, at + 8 * word) {
-            Some(8) => {}
-            Some(hit) => return at + 8 * word + hit,
-            None => return find_byte(src, at + 8 * word),
+    let mut rest = src.get(at..).unwrap_or(&[]);
+    let mut at = at;
+    for _ in 0..3 {
+        let Some((word, after)) = rest.split_first_chunk() else { return find_byte(src, at) };
+        let hit = special_in_word(*word);
+        if hit != 0 {
+            return at + (hit.trailing_zeros() / 8) as usize;
         }
+        rest = after;
+        at += 8;
     }
-    find_far(src, at + 24)
+    find_far(src, at)
 }
 
-/// How far into the eight bytes at `at` the first special byte is; 8 if there is none.
+/// The high bit of the first special byte among eight is the lowest bit set; 0 if there is none.
 #[inline(always)]
-fn special_in_word(src: &[u8], at: usize) -> Option<usize> {
+fn special_in_word(word: [u8; 8]) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;
-    let chunk = src.get(at..at + 8).and_then(|c| <[u8; 8]>::try_from(c).ok())?;
-    let x = u64::from_le_bytes(chunk);
+    let x = u64::from_le_bytes(word);
     let quote = x ^ (ONES * 0x22);
     let slash = x ^ (ONES * 0x5c);
-    let hit = (x.wrapping_sub(ONES * 0x20) & !x
+    (x.wrapping_sub(ONES * 0x20) & !x
         | quote.wrapping_sub(ONES) & !quote
         | slash.wrapping_sub(ONES) & !slash)
-        & HIGH;
-    Some((hit.trailing_zeros() / 8) as usize)
+        & HIGH
 }
 
 #[inline(never)]
@@ -434,11 +436,13 @@ fn find_far(src: &[u8], mut at: usize) -> usize {
             at += 32;
         }
         for _ in 0..4 {
-            match special_in_word(src, at) {
-                Some(8) => at += 8,
-                Some(hit) => return at + hit,
-                None => return find_byte(src, at),
+            let rest = src.get(at..).unwrap_or(&[]);
+            let Some(word) = rest.first_chunk() else { return find_byte(src, at) };
+            let hit = special_in_word(*word);
+            if hit != 0 {
+                return at + (hit.trailing_zeros() / 8) as usize;
             }
+            at += 8;
         }
     }
 }

@@ -153,7 +153,8 @@ fn an_edited_event_shows_in_the_stream() {
 
 #[test]
 fn every_recording_is_retold() {
-    retold("ag-ui", "1.0");
+    // Its streamed arguments are not those of the call in the end.
+    retold("ag-ui", "1.0", &["stream_expired"]);
 }
 
 #[test]

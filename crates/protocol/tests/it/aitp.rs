@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use selvedge_protocol::diagnostic::{Report, Severity};
 use selvedge_protocol::dialect::{self, DecodeOptions, Dialect, decode};
+use selvedge_protocol::journal::transcript::{Action, ActionKind, Transcript};
 use selvedge_protocol::validate::validate;
 use serde_json::{Value, json};
 
@@ -377,8 +378,236 @@ fn hostile_input_gives_diagnostics() {
     assert_eq!(errors(&thread(&[json!({"content": [bomb]})])), []);
 }
 
+fn from_events(events: &[Value]) -> Value {
+    let lines: String = (1..)
+        .zip(events)
+        .map(|(i, event)| format!("{}\n", json!({"seq": i, "event": event})))
+        .collect();
+    let text = convert(dialect::named("journal").unwrap(), aitp(), &lines);
+    assert_eq!(errors(&text), [], "{text}");
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn a_conversation_becomes_a_thread() {
+    let url = "https://aitp.dev/capabilities/aitp-02-decisions/v1.0.0/schema.json";
+    let thread = from_events(&[
+        json!({"kind": "thread-created", "contextId": "t", "title": "T", "parentThreadId": "p"}),
+        json!({"kind": "participant-joined", "participantId": "ann", "role": "user",
+            "capabilities": [url], "clientId": "c"}),
+        json!({"kind": "message", "role": "user", "author": "ann", "messageId": "m",
+            "content": [{"type": "text", "text": "look"}, {"type": "image", "image_url": "https://e.org/a.png"},
+                {"type": "file", "name": "file-1"}],
+            "attachments": [{"name": "n", "url": "https://e.org/f"}],
+            "timestamp": "2026-01-01T00:00:00.9Z"}),
+        json!({"kind": "task-created", "taskId": "r", "agentId": "bob", "initiator": "user"}),
+        json!({"kind": "thought-stream", "taskId": "r", "agentId": "bob", "thoughtId": "x",
+            "content": "hm", "thoughtType": "thinking", "verbosity": "normal"}),
+        json!({"kind": "tool-call", "taskId": "r", "agentId": "bob", "toolCallId": "c",
+            "toolName": "f", "arguments": {}}),
+        json!({"kind": "content-delta", "taskId": "r", "agentId": "bob", "delta": "nice "}),
+        json!({"kind": "content-delta", "taskId": "r", "agentId": "bob", "delta": "pic"}),
+        json!({"kind": "task-complete", "taskId": "r"}),
+    ]);
+    assert_eq!(
+        thread,
+        json!({"id": "t", "metadata": {"parent_id": "p", "actors": [
+            {"id": "ann", "client_id": "c", "capabilities": [{"schema": url}]},
+            {"id": "bob", "capabilities": []}
+        ], "topic": "T"},
+        "messages": [
+            {"id": "m", "created_at": 1767225600, "thread_id": "t",
+                "content": ["look", "https://e.org/a.png"],
+                "attachments": [{"file_id": "file-1"}, {"file_id": "https://e.org/f"}],
+                "role": "user", "metadata": {"actor": "ann"}},
+            {"created_at": 1767225600, "thread_id": "t", "content": ["nice pic"],
+                "role": "assistant", "metadata": {"actor": "bob"}}
+        ]})
+    );
+}
+
+#[test]
+fn whoever_begins_the_thread_is_its_user() {
+    let thread = from_events(&[
+        json!({"kind": "thread-created", "contextId": "t"}),
+        json!({"kind": "message", "role": "agent", "author": "a", "content": "1"}),
+        json!({"kind": "message", "role": "agent", "author": "b", "content": "2"}),
+        json!({"kind": "message", "role": "agent", "author": "a", "content": "3"}),
+    ]);
+    let roles: Vec<_> = thread["messages"].as_array().unwrap().iter().map(|m| &m["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "user"]);
+}
+
+#[test]
+fn questions_of_other_protocols_become_capability_messages() {
+    let ask = |id: &str, more: Value| {
+        let mut event = json!({"kind": "input-required", "taskId": "r", "agentId": "bob",
+            "inputId": id, "prompt": "p"});
+        for (key, value) in more.as_object().unwrap() {
+            event[key] = value.clone();
+        }
+        event
+    };
+    let answer = |id: &str, value: Value| {
+        json!({"kind": "input-received", "taskId": "r", "inputId": id, "providedBy": "user",
+            "value": value})
+    };
+    let thread = from_events(&[
+        json!({"kind": "thread-created", "contextId": "t"}),
+        json!({"kind": "message", "role": "user", "author": "ann", "content": "hi"}),
+        ask("1", json!({"inputType": "confirmation"})),
+        answer("1", json!(true)),
+        ask(
+            "2",
+            json!({"inputType": "selection", "options": ["a", {"id": "b", "name": "B"}],
+            "metadata": {"multiple": true}}),
+        ),
+        answer("2", json!(["b", "a"])),
+        ask(
+            "3",
+            json!({"inputType": "data", "schema": {"properties": {
+            "n": {"type": "integer", "title": "N"}, "s": {"enum": ["x", "y"], "default": "x"}},
+            "required": ["s"]}}),
+        ),
+        answer("3", json!({"n": 7, "s": "y"})),
+        ask("4", json!({"inputType": "clarification"})),
+        answer("4", json!("because")),
+        ask("5", json!({"inputType": "selection", "options": ["a"]})),
+        answer("5", json!("something else")),
+    ]);
+    let said: Vec<Value> = thread["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .skip(1)
+        .map(|m| {
+            let text = m["content"][0].as_str().unwrap();
+            let mut value = serde_json::from_str(text).unwrap_or(json!(text));
+            value.as_object_mut().map(|v| v.remove("$schema"));
+            value
+        })
+        .collect();
+    assert_eq!(
+        said,
+        [
+            json!({"request_decision": {"id": "1", "description": "p", "type": "confirmation",
+                "options": [{"id": "yes", "name": "Yes"}, {"id": "no", "name": "No"}]}}),
+            json!({"decision": {"request_decision_id": "1", "options": [{"id": "yes"}]}}),
+            json!({"request_decision": {"id": "2", "description": "p", "type": "checkbox",
+                "options": [{"id": "a", "name": "a"}, {"id": "b", "name": "B"}]}}),
+            json!({"decision": {"request_decision_id": "2", "options": [{"id": "b"}, {"id": "a"}]}}),
+            json!({"request_data": {"id": "3", "description": "p", "form": {"fields": [
+                {"id": "n", "label": "N", "type": "number"},
+                {"id": "s", "default_value": "x", "type": "select", "options": ["x", "y"],
+                    "required": true}]}}}),
+            json!({"data": {"request_data_id": "3", "fields": [
+                {"id": "n", "value": "7"}, {"id": "s", "value": "y"}]}}),
+            json!("p"),
+            json!("because"),
+            json!({"request_decision": {"id": "5", "description": "p", "type": "radio",
+                "options": [{"id": "a", "name": "a"}]}}),
+            json!("something else"),
+        ]
+    );
+    let actors: Vec<_> = thread["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| m["metadata"]["actor"].as_str().unwrap())
+        .collect();
+    assert_eq!(actors[1..3], ["bob", "ann"]);
+}
+
+#[test]
+fn a_thread_written_anew_asks_nothing_twice() {
+    // Without its residue a thread is only its events.
+    let journal = dialect::named("journal").unwrap();
+    for file in [
+        "aitp/threads/01-capabilities-objects.json",
+        "aitp/threads/06-legacy-urls.json",
+        "documents/aitp-threads/01-thread.json",
+    ] {
+        let source = fixture(file);
+        let lines: String = (1..)
+            .zip(events(aitp(), &source))
+            .map(|(i, event)| format!("{}\n", json!({"seq": i, "event": event})))
+            .collect();
+        let text = convert(journal, aitp(), &lines);
+        let (is, should): (Value, Value) =
+            (serde_json::from_str(&text).unwrap(), serde_json::from_str(&source).unwrap());
+        assert_eq!(is, should, "{file}");
+    }
+}
+
+#[test]
+fn a_message_is_added_to_the_thread_that_was_read() {
+    let journal = dialect::named("journal").unwrap();
+    for (file, old, new) in [
+        ("aitp/threads/07-empty.json", "\"messages\": []", "\"messages\": [MORE]"),
+        ("documents/aitp-threads/01-thread.json", "    }\n  ]\n}", "    },MORE\n  ]\n}"),
+    ] {
+        let source = fixture(file);
+        let mut carried = convert(aitp(), journal, &source);
+        carried.push_str(&format!(
+            "{}\n",
+            json!({"seq": 99, "event": {"kind": "message",
+            "role": "user", "author": "a", "content": "more", "contextId": "t"}})
+        ));
+        let back = convert(journal, aitp(), &carried);
+        let id = &events(aitp(), &source)[0]["contextId"];
+        let more = format!(
+            "{{\"created_at\":0,\"thread_id\":{id},\"content\":[\"more\"],\
+            \"role\":\"user\",\"metadata\":{{\"actor\":\"a\"}}}}"
+        );
+        assert_eq!(back, source.replace(old, &new.replace("MORE", &more)), "{file}");
+    }
+}
+
+#[test]
+fn what_other_protocols_say_is_read_back() {
+    let mut wrong = Vec::new();
+    let mut tried = 0;
+    for recording in crate::recordings::cached() {
+        let Some(from) = dialect::named(recording.dialect) else { continue };
+        if matches!(recording.dialect, "aitp" | "thread-protocol") {
+            continue;
+        }
+        let text = convert(from, aitp(), &recording.text);
+        if text.is_empty() {
+            continue;
+        }
+        tried += 1;
+        let found = errors(&text);
+        if !found.is_empty() {
+            wrong.push(format!("{}: {found:?}", recording.name));
+        }
+        let said = |dialect, source: &str| -> Vec<String> {
+            let mut transcript = Transcript::new();
+            decode(dialect, &DecodeOptions::default(), source, |batch| {
+                batch.events.iter().for_each(|event| transcript.apply(event, &mut Vec::new()));
+            });
+            let spoken = |a: &&Action| {
+                matches!(a.kind, ActionKind::UserMessage | ActionKind::AssistantMessage)
+            };
+            let actions = transcript.actions().iter().filter(spoken).filter(|a| !a.superseded);
+            actions.map(Action::text).filter(|text| !text.is_empty()).collect()
+        };
+        let back = said(aitp(), &text);
+        for text in said(from, &recording.text) {
+            // Links to pictures and files stand between the texts.
+            if !back.iter().any(|b| *b == text || b.contains("http") || b.contains("data:")) {
+                wrong.push(format!("{}: lacks {text:?}\n  has {back:?}", recording.name));
+            }
+        }
+    }
+    assert!(tried > 100, "{tried}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+type Schemas = Vec<(&'static str, jsonschema::Validator)>;
+
 /// The schemas, each at its right root, as a validator.
-fn schemas() -> Vec<(&'static str, jsonschema::Validator)> {
+fn schemas() -> Schemas {
     [
         ("AITP-01", "01-payments", "PaymentProtocol"),
         ("AITP-02", "02-decisions", "DecisionProtocol"),
@@ -477,7 +706,7 @@ proptest! {
         steps in prop::collection::vec((0usize..1000, any::<u8>(), 0usize..1000), 1..4),
     ) {
         thread_local! {
-            static ALL: (Vec<(&'static str, jsonschema::Validator)>, Vec<(String, Value)>) = {
+            static ALL: (Schemas, Vec<(String, Value)>) = {
                 let schemas = schemas();
                 let messages = index().into_iter()
                     .filter(|e| schemas.iter().any(|(name, _)| e["capability"] == *name))

@@ -51,13 +51,25 @@ fn around(kind: Kind, event: &str, agent: &str, task: &str) -> Vec<String> {
                 Kind::AuthCompleted => ("auth-required", "authId"),
                 _ => ("input-required", "inputId"),
             };
-            let marked = own.contains(&format!(r#""{name}":"mark-7391""#));
-            let id = if marked { "mark-7391" } else { "x" };
+            let id = "x";
             let more = r#""prompt":"p","inputType":"selection","options":["x"],"authType":"pat""#;
             let question = part(asked, &format!(r#""{name}":"{id}",{more}"#));
             let answer =
                 if own.contains("value") { own } else { own.replacen(",", r#","value":"x","#, 1) };
             vec![question, answer]
+        }
+        // Only a failed tool has an error to tell.
+        Kind::ToolComplete if own.contains(r#""error":"mark-7391""#) => {
+            vec![own.replace(r#""success":true"#, r#""success":false"#)]
+        }
+        // Artifacts are written in the course of a run.
+        Kind::DataWrite | Kind::DatasetWrite => vec![said, own],
+        Kind::PartFinished => {
+            let own = own.replace(r#""partType":"text""#, r#""partType":"reasoning""#);
+            let begun = part("part-started", r#""partId":"x","partType":"reasoning""#);
+            let thought =
+                r#""thoughtId":"x","thoughtType":"thinking","verbosity":"normal","content":"t""#;
+            vec![begun, part("thought-stream", thought), own]
         }
         Kind::StepFinished => vec![part("step-started", r#""x":0"#), said, own],
         Kind::PartStarted => {
@@ -100,6 +112,11 @@ fn wrong(dialect: &str) -> Vec<String> {
                 _ => marked(field.ty),
             };
             let Some((value, mark)) = marked else { continue };
+            if matches!(field.name, "authId" | "inputId")
+                && matches!(spec.kind, Kind::InputReceived | Kind::AuthCompleted)
+            {
+                continue;
+            }
             // The thread's id stands on the thread's first event.
             if field.name == "contextId" && spec.kind != Kind::ThreadCreated {
                 continue;
@@ -113,7 +130,7 @@ fn wrong(dialect: &str) -> Vec<String> {
                     name if name == field.name => value.clone(),
                     "contextId" if spec.kind != Kind::ThreadCreated => continue,
                     "timestamp" => continue,
-                    "role" if usage => "\"agent\"".to_owned(),
+                    "role" if field.name == "usage" => "\"agent\"".to_owned(),
                     "agentId" => "\"a\"".to_owned(),
                     _ if stamp || other.need == Need::Must => plain(other.ty),
                     _ => continue,

@@ -9,6 +9,7 @@ mod ai_sdk_stream;
 mod aitp;
 mod canonical;
 mod carries;
+mod documents;
 mod envelope;
 mod fold;
 mod generated;

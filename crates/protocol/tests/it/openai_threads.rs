@@ -550,3 +550,37 @@ fn hostile_input_gives_diagnostics() {
         }
     }
 }
+
+#[test]
+fn recordings_are_told_apart() {
+    for name in ["openai-threads", "aitp"] {
+        let own = dialect::named(name).unwrap();
+        for recording in cached() {
+            let end = (0..=recording.text.len().min(65536))
+                .rev()
+                .find(|at| recording.text.is_char_boundary(*at))
+                .unwrap();
+            let score = (own.detect)(&recording.text[..end]);
+            let listed = recording.name.ends_with("threads.json");
+            if recording.dialect == name && !listed {
+                assert!(score >= 85, "{name} on {}: {score}", recording.name);
+            } else if recording.dialect != name {
+                assert_eq!(score, 0, "{name} on {}", recording.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_stream_written_anew_says_the_same() {
+    for recording in cached().iter().filter(|r| r.dialect == "openai-threads") {
+        let text = from_events(&events(&recording.text));
+        assert_eq!(errors(&text), [], "{}: {text}", recording.name);
+        let (was, is) = (gist(openai(), &recording.text), gist(openai(), &text));
+        for (what, said) in &was {
+            let none = Vec::new();
+            let missing = missing(said, is.get(what).unwrap_or(&none));
+            assert!(missing.is_empty(), "{}: {what} lacks {missing:?}", recording.name);
+        }
+    }
+}

@@ -88,3 +88,89 @@ fn what_carries_a_recording_is_valid() {
     }
     assert!(tried > 500);
 }
+
+/// A value for the schema to look at. `serde_json` refuses lone surrogates, which are legal JSON.
+fn value(node: selvedge_protocol::json::Node<'_, '_>) -> serde_json::Value {
+    use serde_json::Value;
+    if node.is_object() {
+        let members = node.members().map(|(k, v)| (k.str().unwrap().into_owned(), value(v)));
+        return Value::Object(members.collect());
+    }
+    if node.is_array() {
+        return Value::Array(node.children().map(value).collect());
+    }
+    match node.str() {
+        Some(text) => Value::String(text.into_owned()),
+        None => serde_json::from_str(node.raw()).unwrap_or_else(|_| Value::from(0)),
+    }
+}
+
+#[test]
+fn what_carries_a_recording_passes_a_strict_schema() {
+    let schema = include_str!("../../schemas/thread-protocol-1.0.0.schema.json");
+    let schema: serde_json::Value = serde_json::from_str(schema).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let own = dialect::named("thread-protocol").unwrap();
+    let mut wrong = Vec::new();
+    for recording in recordings::cached() {
+        if recording.dialect == "thread-protocol" {
+            continue;
+        }
+        let Some(from) = dialect::named(recording.dialect) else { continue };
+        let carried = convert(from, own, &recording.text);
+        if let Err(e) = schema.validate(&value(Doc::parse(&carried).unwrap().root())) {
+            wrong.push(format!("{}: {} at {}", recording.name, e, e.instance_path()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Another tool's printing of a document: spaced, ASCII only, as Python's `json` does it.
+fn reprinted(text: &str) -> String {
+    let doc = Doc::parse(text).unwrap();
+    let mut out = String::new();
+    selvedge_protocol::json::print(
+        doc.root(),
+        selvedge_protocol::json::Style::SpacedAscii,
+        &mut out,
+    );
+    out
+}
+
+#[test]
+fn a_document_printed_anew_by_another_tool_still_gives_every_byte_back() {
+    let own = dialect::named("thread-protocol").unwrap();
+    let mut wrong = Vec::new();
+    for recording in recordings::cached() {
+        if recording.dialect == "thread-protocol" {
+            continue;
+        }
+        let Some(from) = dialect::named(recording.dialect) else { continue };
+        let carried = reprinted(&convert(from, own, &recording.text));
+        if convert(own, from, &carried) != recording.text {
+            wrong.push(recording.name.clone());
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn an_edited_text_shows_and_everything_else_stays() {
+    let own = dialect::named("thread-protocol").unwrap();
+    let cases = [
+        ("pydantic-ai", "pydantic/s02_parallel_tool_calls/messages.json", "several things."),
+        ("ai-sdk-messages", "ai_7.0.169/a01_text.ui_message.json", "Hello"),
+        ("agent-api", "agent-api/process.txt", "hi there"),
+    ];
+    for (name, file, old) in cases {
+        let from = dialect::named(name).unwrap();
+        let text = fixture(file);
+        if !text.contains(old) {
+            continue;
+        }
+        let carried = reprinted(&convert(from, own, &text));
+        let edited = carried.replace(old, "EDITED \\u00e9");
+        assert_ne!(edited, carried, "{file}");
+        assert_eq!(convert(own, from, &edited), text.replace(old, "EDITED é"), "{file}");
+    }
+}

@@ -240,6 +240,14 @@ impl Reader {
         let mut rest = Vec::new();
         for key in ["name", "description", "metadata", "extensions"] {
             let Some(value) = artifact.some(key) else { continue };
+            let right = match key {
+                "metadata" => value.is_object(),
+                "extensions" => value.is_array(),
+                _ => value.is_string(),
+            };
+            if !right {
+                continue;
+            }
             if value.is("") || value.is_array() && value.children().next().is_none() {
                 out.marks.implied(value);
             } else if artifacts(event) && value.is_string() {

@@ -184,7 +184,7 @@ pub(super) fn carries(kind: Kind, field: &str) -> bool {
         Kind::ContentComplete => &["content", "partId", "metadata"],
         Kind::PartStarted => &["partId", "partType", "metadata"],
         Kind::PartFinished => {
-            return matches!(field, "partId" | "partType" | "taskId" | "contextId");
+            return matches!(field, "partId" | "partType" | "taskId");
         }
         Kind::Message => &["messageId", "role", "content", "attachments", "metadata"],
         Kind::FileWrite => &[

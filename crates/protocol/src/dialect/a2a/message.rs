@@ -92,7 +92,7 @@ impl Reader {
         let Some(message) = error.get("message").filter(|m| m.is_string()) else { return };
         out.marks.open(error);
         self.enter(error, None, out);
-        let code = error.some("code");
+        let code = error.some("code").filter(|c| c.is_string() || c.f64().is_some());
         let ev = match self.current.take() {
             // The task that was under way is over.
             Some(task) => {

@@ -250,7 +250,15 @@ fn about(event: &Event<'_>) -> Object {
         ("extensions", "/artifact/extensions"),
     ] {
         let own = matches!(key, "name" | "description") && event.get(key).is_some();
-        if let Some(value) = event.at("metadata", pointer).filter(|_| !own) {
+        let Some(value) = event.at("metadata", pointer).filter(|_| !own) else { continue };
+        let right = match key {
+            "metadata" => value.is_object(),
+            "extensions" => value.doc().is_some_and(|list| {
+                value.is_array() && list.root().children().all(|uri| uri.is_string())
+            }),
+            _ => value.body().is_some(),
+        };
+        if right {
             out = out.with(key, clean(&value));
         }
     }

@@ -128,9 +128,9 @@ impl Pen {
     }
 
     pub(super) fn context(&self, run: &Run, event: Option<&Event<'_>>) -> String {
-        event
-            .and_then(|e| e.get("contextId"))
-            .and_then(string)
+        // A task stays in the context it was announced in.
+        let told = run.context.clone().filter(|_| run.state.is_some());
+        told.or_else(|| event.and_then(|e| e.get("contextId")).and_then(string))
             .or_else(|| run.context.clone())
             .or_else(|| self.context.clone())
             .unwrap_or_else(|| quote(&crate::ident::from_text(&run.id)))
@@ -164,8 +164,9 @@ impl Pen {
     fn announce(&mut self, task: &str, event: Option<&Event<'_>>, out: &mut Records) {
         let Some(mut run) = self.runs.remove(task) else { return };
         if run.state.is_none() {
-            run.state = Some(State::Submitted);
             let context = self.context(&run, event);
+            run.context = Some(context.clone());
+            run.state = Some(State::Submitted);
             let mut history = std::mem::take(&mut run.history);
             let root = run.parent.is_none();
             self.said.retain(|said| {

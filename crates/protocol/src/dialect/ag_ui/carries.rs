@@ -12,7 +12,7 @@ pub(super) fn carries(kind: Kind, field: &str) -> bool {
         Kind::ContentComplete => &["agentId", "content", "partId"],
         Kind::ToolStart => &["toolCallId", "toolName", "arguments"],
         Kind::ToolProgress => &["toolCallId", "progress", "message"],
-        Kind::ToolComplete => &["toolCallId", "result", "preliminary"],
+        Kind::ToolComplete => &["toolCallId", "result", "error", "messageId", "preliminary"],
         Kind::InputRequired => {
             &["inputId", "prompt", "schema", "options", "toolCallId", "inputType", "requireUser"]
         }
@@ -41,10 +41,11 @@ pub(super) fn carries(kind: Kind, field: &str) -> bool {
         }
         Kind::LlmUsage => &["model", "prompt_tokens", "completion_tokens", "total_tokens"],
         Kind::Message => &["messageId", "author", "content", "role"],
+        Kind::ParticipantJoined => &["participantId"],
         Kind::StepStarted => &["stepId"],
-        Kind::StepFinished => &["model", "providerName"],
+        Kind::StepFinished => &["usage", "model", "providerName"],
         Kind::PartStarted => &["agentId", "partId", "partType"],
-        Kind::PartFinished => &["partType"],
+        Kind::PartFinished => &["partType", "signature"],
         Kind::ToolCallStarted => &["toolCallId", "toolName"],
         Kind::ToolCallDelta => &["toolCallId", "delta"],
         Kind::Source => &["sourceId", "url", "title", "mediaType", "filename"],

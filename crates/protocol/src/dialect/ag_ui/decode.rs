@@ -30,6 +30,8 @@ pub(super) struct Reader {
     subagents: HashMap<String, Raw<'static>>,
     /// Reasoning spans that are open.
     spans: HashSet<String>,
+    /// Text of users and systems that is being streamed: role and text so far.
+    foreign: HashMap<String, (String, String)>,
     /// What chunks opened and nothing has closed yet.
     chunk: Option<Chunk>,
 }
@@ -68,6 +70,7 @@ impl Reader {
             calls: HashMap::new(),
             subagents: HashMap::new(),
             spans: HashSet::new(),
+            foreign: HashMap::new(),
             chunk: None,
         }
     }
@@ -280,10 +283,6 @@ impl ReadJson for Reader {
             }
             _ => {}
         }
-    }
-
-    fn finish(&mut self, events: &mut Vec<Event<'static>>) {
-        self.close_chunk(None, events);
     }
 }
 

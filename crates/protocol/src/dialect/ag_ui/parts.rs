@@ -3,7 +3,7 @@
 use super::stage::record;
 use crate::dialect::object::Object;
 use crate::journal::{Event, Kind};
-use crate::json::{Node, Raw, Style, print, quote, text};
+use crate::json::{Doc, Node, Raw, Style, print, quote, text};
 
 /// A message of a user or a system, for a run's input.
 pub(super) fn message(event: &Event<'_>, id: &str) -> String {
@@ -286,4 +286,31 @@ pub(super) fn usage(event: &Event<'_>) -> Option<String> {
             count(["prompt_tokens_details/cached_tokens", "cache_read_tokens"]),
         );
     (!counts.is_empty()).then(|| counts.end())
+}
+
+/// What a text lacks to be JSON, where that is only its end; `None` if it lacks nothing.
+pub(super) fn missing_end(body: &str) -> Option<String> {
+    let written = text::decode(body);
+    if Doc::parse(&written).is_ok() {
+        return None;
+    }
+    let mut open = Vec::new();
+    let mut quoted = false;
+    let mut escaped = false;
+    for c in written.chars() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            '{' if !quoted => open.push('}'),
+            '[' if !quoted => open.push(']'),
+            '}' | ']' if !quoted => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    let mut end = String::from(if quoted { "\"" } else { "" });
+    end.extend(open.iter().rev());
+    Doc::parse(&format!("{written}{end}")).is_ok().then_some(end)
 }

@@ -65,7 +65,8 @@ struct Open {
 struct OpenCall {
     task: String,
     id: String,
-    written: bool,
+    /// The arguments so far, as a string body.
+    written: String,
 }
 
 struct Announced {
@@ -197,6 +198,11 @@ impl Stage {
     /// Writes a record of a task, in a run of its own if there is none.
     fn write(&mut self, task: &str, record: Object, event: Option<&Event<'_>>) {
         self.enter(task);
+        self.put(task, record, event);
+    }
+
+    /// Writes a record that goes on with what is open in the run, also while the run waits.
+    fn put(&mut self, task: &str, record: Object, event: Option<&Event<'_>>) {
         let subagent = self.run.as_ref().is_some_and(|run| run.subagents.iter().any(|s| s == task));
         let record = if subagent { record.raw("subagentRunId", task) } else { record };
         self.out.push(stamped(record, event.and_then(millis)));
@@ -302,6 +308,11 @@ impl Stage {
             if let Some(rest) = parts::beside_text(event) {
                 self.custom(task, "\"content\"", &rest, event);
             }
+            return;
+        }
+        if role == "tool" {
+            let value = parts::fields(event, &["messageId", "content"]);
+            self.custom(task, "\"tool_message\"", &value, event);
             return;
         }
         let busy = self.run.as_ref().is_some_and(Run::busy);

@@ -14,12 +14,13 @@ pub(super) fn carries(kind: Kind, field: &str) -> bool {
         Kind::ToolStart => &["agentId", "toolCallId", "toolName", "arguments"],
         Kind::ToolProgress => &["agentId", "toolCallId", "progress", "message", "icon"],
         Kind::ToolComplete => {
-            &["toolCallId", "toolName", "result", "messageId", "success", "preliminary"]
+            &["toolCallId", "toolName", "result", "error", "messageId", "success", "preliminary"]
         }
         Kind::InputRequired => {
             &["agentId", "inputId", "prompt", "schema", "options", "toolCallId", "inputType"]
         }
         Kind::InputReceived => &["inputId", "value"],
+        Kind::AuthCompleted => &["authId"],
         Kind::AuthRequired => {
             &["agentId", "authId", "provider", "scopes", "prompt", "authUrl", "authType"]
         }
@@ -46,11 +47,13 @@ pub(super) fn carries(kind: Kind, field: &str) -> bool {
         }
         Kind::LlmUsage => &["prompt_tokens", "completion_tokens"],
         Kind::Message => &["messageId", "content", "role"],
+        Kind::ParticipantJoined => &["participantId"],
+        Kind::StepFinished => &["usage"],
         Kind::PartStarted => &["agentId", "messageId", "partType"],
         Kind::PartFinished => &["partType"],
         Kind::ToolCallStarted => &["agentId", "toolCallId", "toolName", "messageId"],
         Kind::ToolCallDelta => &["toolCallId", "delta"],
-        Kind::Source => &["agentId", "sourceId", "url", "filename"],
+        Kind::Source => &["agentId", "sourceId", "url", "title", "filename"],
         Kind::Error => &["code", "message"],
         Kind::System => &["name", "data", "systemId"],
         _ => &[],

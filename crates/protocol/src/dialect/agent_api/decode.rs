@@ -60,7 +60,7 @@ pub(super) struct Part {
 impl Msg {
     /// Whether someone other than the agent says it.
     pub(super) fn foreign(&self) -> bool {
-        self.class == Class::Said && matches!(self.role.as_str(), "user" | "system")
+        self.class == Class::Said && matches!(self.role.as_str(), "user" | "system" | "tool")
     }
 
     /// The id of a content: the message's with the content's index.

@@ -41,7 +41,8 @@ struct Response {
     id: String,
     number: u64,
     created: i64,
-    output: Vec<String>,
+    /// Messages that ended, with the number each began at: they are read in that order.
+    output: Vec<(u64, String)>,
     open: Vec<Message>,
     usage: Usage,
     /// Whether an agent said something in it.
@@ -62,11 +63,13 @@ struct Message {
     /// What it streams: a part or a call, by the source's id.
     key: String,
     id: String,
+    /// Its first sequence number.
+    began: u64,
     kind: &'static str,
     role: &'static str,
     metadata: String,
-    /// A call's arguments so far, as a string body.
-    arguments: String,
+    /// Its text or its arguments so far, as a string body.
+    body: String,
     name: String,
 }
 
@@ -142,7 +145,7 @@ impl Stage {
                 let key = event.and_then(|e| e.get("toolCallId")).map(|id| text(id));
                 let open = self.response.as_mut().and_then(|r| r.find(task, key.as_deref()?));
                 if let Some(open) = open {
-                    open.arguments.push_str(&body);
+                    open.body.push_str(&body);
                 }
             }
             Signal::Call { arguments, .. } => self.call(task, &arguments, event),
@@ -279,7 +282,9 @@ impl Stage {
         let output = if begins || response.output.is_empty() && completed.is_none() {
             String::from("null")
         } else {
-            format!("[{}]", response.output.join(","))
+            response.output.sort_by_key(|(began, _)| *began);
+            let all: Vec<&str> = response.output.iter().map(|(_, m)| m.as_str()).collect();
+            format!("[{}]", all.join(","))
         };
         let usage = match &response.usage {
             usage if usage.any && !begins => Object::new()

@@ -33,7 +33,9 @@ pub(super) fn said(event: &Event<'_>) -> Option<Said> {
         Kind::InputRequired | Kind::ToolInputRequired | Kind::AuthRequired => {
             ("mcp_approval_request", "assistant", vec![ask(event)])
         }
-        Kind::InputReceived => ("mcp_approval_response", "user", vec![answer(event)]),
+        Kind::InputReceived | Kind::AuthCompleted => {
+            ("mcp_approval_response", "user", vec![answer(event)])
+        }
         Kind::System => system(event),
         Kind::Error => ("error", "assistant", Vec::new()),
         Kind::TaskStatus | Kind::ToolProgress => {
@@ -206,7 +208,7 @@ fn ask(event: &Event<'_>) -> Content {
 
 /// An answer: whether it was a yes, and anything else as the reason.
 fn answer(event: &Event<'_>) -> Content {
-    let id = event.get("inputId").filter(|i| i.body().is_some());
+    let id = event.get("inputId").or(event.get("authId")).filter(|i| i.body().is_some());
     let value = event.get("value");
     let approved = value.and_then(Raw::bool).or_else(|| {
         let inner = event.at("value", "/approved").or_else(|| event.at("value", "/approve"));

@@ -143,9 +143,10 @@ impl Stream {
             return;
         }
         let pending = self.pending.get(id.as_str());
-        let Some(name) = pending.map(|p| p.name.clone()).or(name.cloned()) else {
-            // A stream that goes on with a message its reader has.
-            return;
+        let name = match pending.map(|p| p.name.clone()).or(name.cloned()) {
+            Some(name) => name,
+            None if self.own => return,
+            None => Raw::Ref("\"tool\""),
         };
         let input = pending.and_then(|p| p.input.clone()).unwrap_or(Raw::Ref("{}"));
         let dynamic = pending.is_some_and(|p| p.dynamic);
@@ -266,9 +267,8 @@ impl Stream {
             _ => {}
         }
         let Some(lasting) = lasting(event.kind()) else { return };
-        let chunk = data(event, lasting, None);
-        if !chunk.contains("\"data\":{}") {
-            self.send(chunk);
+        if event_data(event, None) != "{}" {
+            self.send(data(event, lasting, None));
         }
     }
 

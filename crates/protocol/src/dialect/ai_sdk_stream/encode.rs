@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use super::chunk;
 use crate::dialect::ai_sdk::json::Object;
 use crate::dialect::ai_sdk::{Version, content, finish_reason_out, meta};
-use crate::dialect::{EncodeOptions, Encoder, Records};
+use crate::dialect::{EncodeOptions, Encoder, Id, Records};
 use crate::journal::flow::{Flow, Outcome, Signal};
 use crate::journal::{Batch, Event, Kind};
 use crate::json::{Raw, quote};
@@ -46,6 +46,9 @@ pub(super) struct Stream {
     /// Calls of the open message, by id.
     pub(super) calls: HashSet<String>,
     pub(super) approvals: HashSet<String>,
+    /// Whether the events at hand come from a stream of this protocol, which may go on with a
+    /// message that its reader has.
+    pub(super) own: bool,
     /// Calls that have not returned, in any message.
     pub(super) pending: HashMap<String, Pending>,
 }
@@ -78,6 +81,7 @@ impl Writer {
                 parts: HashSet::new(),
                 step_calls: Vec::new(),
                 calls: HashSet::new(),
+                own: false,
                 approvals: HashSet::new(),
                 pending: HashMap::new(),
             },
@@ -86,6 +90,7 @@ impl Writer {
 
     fn take_in(&mut self, batch: &Batch<'_>) {
         let stream = &mut self.stream;
+        stream.own = batch.frame.as_ref().is_some_and(|f| f.dialect == Id::AiSdkStream);
         for event in &batch.events {
             self.flow.apply(event, &mut |task, event, signal| stream.signal(task, event, signal));
         }

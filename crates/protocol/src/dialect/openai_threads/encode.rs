@@ -6,8 +6,13 @@
 //! for credentials calls of `request_auth`, which the run then requires action on. Thoughts,
 //! artifacts and application events have no place here.
 
+mod carries;
 mod run;
+mod speech;
+mod tools;
 mod wire;
+
+pub(super) use carries::carries;
 
 use std::collections::{HashMap, HashSet};
 
@@ -223,8 +228,9 @@ impl State {
                     self.run_event(task, "in_progress", Moment { said, ..Moment::default() }, out);
                 }
             }
-            Kind::CancelRequested if event.get("toolCallId").is_none() => {
-                if self.runs.get(task).is_some_and(|run| run.status != Status::Done) {
+            Kind::CancelRequested => {
+                let run = self.runs.get(task).filter(|run| run.status != Status::Done);
+                if run.is_some() && event.get("toolCallId").is_none() {
                     self.run_event(task, "cancelling", Moment::default(), out);
                 }
             }
@@ -464,9 +470,6 @@ impl State {
     }
 }
 
-mod speech;
-mod tools;
-
 /// Unix seconds of a time.
 fn seconds(text: &str) -> Option<i64> {
     time::to_millis(text).map(|at| at.div_euclid(1000))
@@ -486,54 +489,4 @@ fn push_parts(event: &Event<'_>, out: &mut String) {
             push_escaped(&text, out);
         }
     }
-}
-
-/// Which event fields can be found again in the stream.
-pub(super) fn carries(kind: Kind, field: &str) -> bool {
-    // What any event of a run may tell about the run.
-    let stamp: &[&str] = match kind {
-        Kind::ToolCallDelta => &["taskId"],
-        Kind::StepFinished | Kind::LlmUsage => &["taskId", "timestamp"],
-        Kind::InputReceived | Kind::AuthCompleted => &["taskId", "timestamp"],
-        Kind::Message => &["taskId", "agentId", "timestamp"],
-        Kind::ThreadCreated => &["taskId", "timestamp"],
-        Kind::ParticipantJoined => &["taskId"],
-        _ => &["taskId", "agentId", "parentTaskId", "timestamp"],
-    };
-    let own: &[&str] = match kind {
-        Kind::ThreadCreated => &["contextId", "title", "parentThreadId", "createdAt"],
-        Kind::ParticipantJoined => &["participantId", "model"],
-        Kind::TaskCreated | Kind::ThoughtStream => &[],
-        Kind::TaskStatus => &["status", "message"],
-        Kind::TaskComplete => &["content"],
-        Kind::ContentDelta => &["delta", "messageId"],
-        Kind::ContentComplete => &["content", "messageId", "finishReason"],
-        Kind::PartStarted => &["messageId"],
-        Kind::Message => &["messageId", "role", "author", "content", "attachments"],
-        Kind::StepStarted => &["stepId", "model"],
-        Kind::StepFinished => &["finishReason", "usage", "model"],
-        Kind::ToolCallStarted => &["toolCallId", "toolName"],
-        Kind::ToolCallDelta => &["toolCallId", "delta"],
-        Kind::ToolCall | Kind::ToolStart => &["toolCallId", "toolName", "arguments"],
-        Kind::ToolComplete => &["toolCallId", "toolName", "result", "error"],
-        Kind::InputRequired | Kind::ToolInputRequired => {
-            &["inputId", "inputType", "prompt", "options", "schema", "toolCallId", "requireUser"]
-        }
-        Kind::InputReceived => &["inputId", "value"],
-        Kind::AuthRequired => &[
-            "authId",
-            "authType",
-            "provider",
-            "scopes",
-            "prompt",
-            "authUrl",
-            "authorizationEndpoint",
-            "infoUrl",
-        ],
-        Kind::AuthCompleted => &["authId", "userId"],
-        Kind::LlmUsage => &["prompt_tokens", "completion_tokens", "total_tokens", "model"],
-        Kind::Error => return matches!(field, "code" | "message"),
-        _ => return false,
-    };
-    stamp.contains(&field) || own.contains(&field)
 }

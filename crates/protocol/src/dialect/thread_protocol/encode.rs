@@ -256,10 +256,6 @@ impl Encoder for Writer {
     }
 
     fn finish(&mut self, out: &mut Records) {
-        if self.groups.is_empty() && self.head.is_none() && self.replayed == 0 {
-            // Nothing came in: nothing goes out, so that nothing comes back.
-            return;
-        }
         let times = self.times();
         let actions = self.transcript.actions();
         // Numbers: every group's action comes before the actions its records made.
@@ -319,7 +315,9 @@ impl Encoder for Writer {
             items.push(item);
             items.extend(written.iter().skip(group.first).take(group.made).map(|w| w.text.clone()));
         }
-        let carried = (!self.groups.is_empty()).then(|| {
+        // An empty thread says so, or it would be read as one that was created.
+        let empty = self.head.is_none() && self.replayed == 0;
+        let carried = (empty || !self.groups.is_empty()).then(|| {
             let mut out = String::from("{\"shapes\":[");
             shapes.new_shapes(&mut out);
             out.push_str("],\"values\":[");

@@ -23,7 +23,7 @@ impl Reader {
 
 impl Decoder for Reader {
     fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>)) {
-        if record.body.contains(".record\"")
+        if (record.body.contains(carry::METADATA) || record.body.contains(".record\""))
             && let Ok(doc) = Doc::parse(record.body)
             && let Some(carried) = Carried::new(&doc, &self.options)
         {
@@ -70,7 +70,8 @@ impl<'d, 'a> Carried<'d, 'a> {
         let list = root.get("actions")?;
         let actions: Vec<_> = list.children().collect();
         let mut shapes = ShapeReader::default();
-        if let Some(carried) = root.get("metadata").and_then(|m| m.get(carry::METADATA)) {
+        let carried = root.get("metadata").and_then(|m| m.get(carry::METADATA));
+        if let Some(carried) = carried {
             shapes.define(carried.get("shapes")?)?;
             shapes.define_values(carried.get("values")?)?;
         }
@@ -89,7 +90,8 @@ impl<'d, 'a> Carried<'d, 'a> {
             cuts: HashMap::new(),
         };
         out.find_groups();
-        (!out.groups.is_empty()).then_some(out)
+        let empty = carried.is_some() && out.actions.is_empty();
+        (empty || !out.groups.is_empty()).then_some(out)
     }
 
     /// Finds each group's actions again: the next ones of the kinds it names.

@@ -46,6 +46,9 @@ impl Reader {
         marks: &mut Marks,
         events: &mut Vec<Event<'a>>,
     ) {
+        if self.foreign_text(root, kind, marks, events) {
+            return;
+        }
         match kind {
             "TEXT_MESSAGE_START" => self.part_started(root, false, marks, events),
             "TEXT_MESSAGE_CONTENT" => {
@@ -56,6 +59,39 @@ impl Reader {
             }
             _ => self.part_finished(root, "\"text\"", marks, events),
         }
+    }
+
+    /// Text of a user or a system: a message once it is complete. Says whether it was that.
+    fn foreign_text<'a>(
+        &mut self,
+        root: Node<'_, 'a>,
+        kind: &str,
+        marks: &mut Marks,
+        events: &mut Vec<Event<'a>>,
+    ) -> bool {
+        let Some(id) = root.get("messageId") else { return false };
+        if kind == "TEXT_MESSAGE_START" {
+            let role = root.some("role").and_then(|r| r.str()).unwrap_or_default();
+            if !matches!(role.as_ref(), "user" | "system" | "developer") {
+                return false;
+            }
+            self.seen.insert(id.raw().to_owned());
+            self.foreign.insert(id.raw().to_owned(), (role.into_owned(), String::new()));
+            return true;
+        }
+        if kind == "TEXT_MESSAGE_CONTENT" {
+            let Some((_, text)) = self.foreign.get_mut(id.raw()) else { return false };
+            text.push_str(root.get("delta").filter(|d| d.is_string()).map_or("", Node::body));
+            return true;
+        }
+        let Some((role, text)) = self.foreign.remove(id.raw()) else { return false };
+        let role = if role == "user" { "\"user\"" } else { "\"system\"" };
+        self.draft(root, Kind::Message, events, marks)
+            .with("role", Raw::Ref(role))
+            .bind("messageId", Some(id))
+            .with("content", Raw::owned(format!("\"{text}\"")))
+            .push(events);
+        true
     }
 
     pub(super) fn part_finished<'a>(

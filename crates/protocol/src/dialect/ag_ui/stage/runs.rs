@@ -290,6 +290,6 @@ impl Stage {
         let at = run.steps.iter().rposition(mine);
         let at = at.or_else(|| run.steps.iter().rposition(|(t, _)| t == task));
         let Some((_, name)) = at.map(|at| run.steps.remove(at)) else { return };
-        self.write(task, record("STEP_FINISHED").raw("stepName", &name), event);
+        self.put(task, record("STEP_FINISHED").raw("stepName", &name), event);
     }
 }

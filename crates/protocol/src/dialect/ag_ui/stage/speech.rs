@@ -55,7 +55,7 @@ impl Stage {
         let Some(run) = self.run.as_mut() else { return };
         let at = run.texts.iter().position(|o| o.task == task && o.id == id);
         let Some(open) = at.map(|at| run.texts.remove(at)) else { return };
-        self.write(task, record("TEXT_MESSAGE_END").raw("messageId", &open.wire), event);
+        self.put(task, record("TEXT_MESSAGE_END").raw("messageId", &open.wire), event);
     }
 
     pub(super) fn thought_started(&mut self, task: &str, id: &str, event: Option<&Event<'_>>) {
@@ -117,16 +117,16 @@ impl Stage {
         let Some(open) = at.map(|at| run.thoughts.remove(at)) else { return };
         if open.message {
             let record = record("REASONING_MESSAGE_END").raw("messageId", &open.wire);
-            self.write(task, record, event);
+            self.put(task, record, event);
         }
         if let Some(signature) = signature.filter(|s| s.body().is_some()) {
             let record = record("REASONING_ENCRYPTED_VALUE")
                 .raw("subtype", "\"message\"")
                 .raw("entityId", &open.wire)
                 .raw("encryptedValue", &signature);
-            self.write(task, record, event);
+            self.put(task, record, event);
         }
-        self.write(task, record("REASONING_END").raw("messageId", &open.wire), event);
+        self.put(task, record("REASONING_END").raw("messageId", &open.wire), event);
     }
 
     pub(super) fn call_started(&mut self, task: &str, event: Option<&Event<'_>>) {
@@ -141,7 +141,7 @@ impl Stage {
         let parent = event
             .get("messageId")
             .filter(|m| m.str().is_some_and(|m| self.used.contains(m.as_ref())));
-        run.calls.push(OpenCall { task: task.to_owned(), id: id.clone(), written: false });
+        run.calls.push(OpenCall { task: task.to_owned(), id: id.clone(), written: String::new() });
         let record = record("TOOL_CALL_START")
             .raw("toolCallId", &id)
             .raw("toolCallName", &name)
@@ -156,9 +156,9 @@ impl Stage {
         if body.is_empty() {
             return;
         }
-        open.written = true;
+        open.written.push_str(body);
         let record = record("TOOL_CALL_ARGS").raw("toolCallId", &id).body("delta", body);
-        self.write(task, record, event);
+        self.put(task, record, event);
     }
 
     pub(super) fn call(
@@ -169,7 +169,6 @@ impl Stage {
         event: Option<&Event<'_>>,
     ) {
         let Some(id) = event.and_then(|e| e.get("toolCallId")).map(|id| text(id)) else { return };
-        self.enter(task);
         let is_open = self.run.iter().any(|run| run.calls.iter().any(|call| call.id == id));
         if streamed == Streamed::No || !is_open {
             self.call_started(task, event);
@@ -177,16 +176,20 @@ impl Stage {
         let Some(run) = self.run.as_mut() else { return };
         let at = run.calls.iter().position(|call| call.id == id);
         let Some(open) = at.map(|at| run.calls.remove(at)) else { return };
-        if !open.written {
+        let rest = if open.written.is_empty() {
             // A string that is no JSON is what the model wrote.
-            let delta = match arguments.body() {
+            Some(match arguments.body() {
                 Some(_) => arguments.to_string(),
                 None => quote(arguments),
-            };
+            })
+        } else {
+            parts::missing_end(&open.written).map(|rest| quote(&rest))
+        };
+        if let Some(delta) = rest {
             let record = record("TOOL_CALL_ARGS").raw("toolCallId", &id).raw("delta", &delta);
-            self.write(task, record, event);
+            self.put(task, record, event);
         }
-        self.write(task, record("TOOL_CALL_END").raw("toolCallId", &id), event);
+        self.put(task, record("TOOL_CALL_END").raw("toolCallId", &id), event);
     }
 
     pub(super) fn returned(&mut self, task: &str, event: Option<&Event<'_>>) {

@@ -17,7 +17,11 @@ impl Reader {
         marks: &mut Marks,
         events: &mut Vec<Event<'a>>,
     ) {
-        let role = if msg.role == "user" { "\"user\"" } else { "\"system\"" };
+        let role = match msg.role.as_str() {
+            "user" => "\"user\"",
+            "tool" => "\"tool\"",
+            _ => "\"system\"",
+        };
         let event = self.event(Kind::Message).with("role", Raw::Ref(role));
         let ev = events.len();
         let items: Vec<Node<'_, 'a>> =

@@ -29,10 +29,11 @@ impl Stage {
             task: task.to_owned(),
             key: key.to_owned(),
             id,
+            began: self.response.as_ref().map_or(0, |r| r.number),
             kind,
             role,
             metadata,
-            arguments: String::new(),
+            body: String::new(),
             name: String::new(),
         };
         let number = self.response.as_mut().map(Response::next).unwrap_or_default();
@@ -76,7 +77,7 @@ impl Stage {
         let contents = format!("[{}]", contents.join(","));
         let Some(response) = self.response.as_mut() else { return };
         let record = message.record(&response.next(), status, &contents, end.error);
-        response.output.push(record.clone());
+        response.output.push((message.began, record.clone()));
         self.step(record);
     }
 
@@ -84,9 +85,12 @@ impl Stage {
     pub(super) fn abandon(&mut self, message: Message) {
         let contents = match message.kind {
             "plugin_call" | "mcp_call" => {
-                let arguments = format!("\"{}\"", message.arguments);
+                let arguments = format!("\"{}\"", message.body);
                 let server = self.servers.get(&message.key).cloned();
                 vec![write::call(&message.key, &message.name, &arguments, server.as_deref())]
+            }
+            "message" | "reasoning" if !message.body.is_empty() => {
+                vec![Content::new("text", "text", format!("\"{}\"", message.body))]
             }
             _ => Vec::new(),
         };
@@ -140,7 +144,9 @@ impl Stage {
         if self.response.as_mut().is_none_or(|r| r.find(task, id).is_none()) {
             self.text_started(task, id, kind, event);
         }
-        let Some(message) = self.response.as_mut().and_then(|r| r.remove(task, id)) else { return };
+        let taken = self.response.as_mut().and_then(|r| r.remove(task, id));
+        let Some(mut message) = taken else { return };
+        message.body.push_str(body);
         let content = Content::new("text", "text", format!("\"{body}\""));
         self.content(&message, 0, "in_progress", true, &content);
         if let Some(response) = self.response.as_mut() {

@@ -25,16 +25,15 @@ pub(super) struct Call {
 }
 
 impl Reader {
-    /// Forgets a call that returned, if another step makes one of the same id.
-    fn reused(&mut self, call: Node<'_, '_>, step: &str) {
+    /// Notes which step makes a call. A call of the same id that returned in another step is
+    /// forgotten: ids may be used again.
+    fn made_in(&mut self, call: Node<'_, '_>, step: &str) {
         let Some(id) = call.get("id") else { return };
-        if let Some(known) = self.calls.get_mut(id.raw()) {
-            let other = known.step.as_deref().is_some_and(|own| own != step);
-            if other && known.returned {
-                self.calls.remove(id.raw());
-            } else if known.step.is_none() {
-                known.step = Some(step.to_owned());
-            }
+        let Some(known) = self.calls.get_mut(id.raw()) else { return };
+        match &known.step {
+            None => known.step = Some(step.to_owned()),
+            Some(own) if own != step && known.returned => drop(self.calls.remove(id.raw())),
+            Some(_) => {}
         }
     }
 
@@ -72,14 +71,14 @@ impl Reader {
             if let Some(calls) = details.get("tool_calls").filter(|c| c.is_array()) {
                 out.marks.list(calls);
                 for call in calls.children() {
-                    self.reused(call, id.raw());
+                    self.made_in(call, id.raw());
                     if status == "in_progress" {
                         self.begun_call(call, &task, out);
                     } else {
                         self.whole_call(call, &task, out);
                         self.output(call, status, &task, out);
                     }
-                    self.reused(call, id.raw());
+                    self.made_in(call, id.raw());
                 }
             }
         }
@@ -161,9 +160,9 @@ impl Reader {
                 if !step.calls.iter().any(|(i, _)| *i == index) {
                     step.calls.push((index, call_id));
                 }
-                self.reused(call, id.raw());
+                self.made_in(call, id.raw());
                 self.begun_call(call, &task, out);
-                self.reused(call, id.raw());
+                self.made_in(call, id.raw());
                 continue;
             }
             let known = step.calls.iter().find(|(i, _)| *i == index).map(|(_, id)| id.clone());
@@ -223,7 +222,11 @@ impl Reader {
         let Some(function) = call.get("function").filter(|f| f.is_object()) else { return };
         out.marks.open(function);
         let piece = function.some("arguments").filter(|a| a.is_string());
-        if let Some(piece) = piece.filter(|p| !p.body().is_empty()) {
+        // A step that just begins may show a call without its arguments.
+        let begins = call.get("index").is_none() && piece.is_some_and(|p| p.is("{}"));
+        if begins {
+            out.implied(piece);
+        } else if let Some(piece) = piece.filter(|p| !p.body().is_empty()) {
             out.bind(Some(piece), "delta");
             out.push(
                 Event::new(Kind::ToolCallDelta)
