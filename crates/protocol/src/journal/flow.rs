@@ -6,6 +6,7 @@
 //! once, a part starts before its first delta and ends before its run does.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher as _};
 
 use super::{Event, Kind};
 use crate::json::{Raw, text};
@@ -151,10 +152,26 @@ struct Run {
     waiting: bool,
     texts: Vec<Part>,
     thoughts: Vec<Part>,
-    /// Text that something else cut off, in case the source says it again as a whole.
-    cut: Option<String>,
+    /// Text that something else cut off, in case the source says it again as a whole. Runs are
+    /// kept for as long as the thread goes on, so this is not the text itself.
+    cut: Option<Fingerprint>,
     /// Tool call ids seen, with the tool's name, and whether the call is complete.
     calls: HashMap<String, (Option<Raw<'static>>, bool, bool)>,
+}
+
+/// Enough of a text to know it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Fingerprint {
+    len: usize,
+    hash: u64,
+}
+
+impl Fingerprint {
+    fn of(text: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(text.as_bytes());
+        Self { len: text.len(), hash: hasher.finish() }
+    }
 }
 
 #[derive(Debug)]
@@ -420,7 +437,7 @@ impl Flow {
         if open.is_none()
             && given.is_none()
             && let Some(cut) = self.run(task).cut.take()
-            && cut == body
+            && cut == Fingerprint::of(body)
         {
             return;
         }
@@ -554,7 +571,7 @@ impl Flow {
             out(task, None, thought_finished(part));
         }
         if let Some(part) = closing.iter().rev().find(|part| !part.named) {
-            run.cut = Some(part.body.clone());
+            run.cut = Some(Fingerprint::of(&part.body));
         }
         for part in closing {
             out(task, None, Signal::TextFinished { id: part.id, body: part.body });

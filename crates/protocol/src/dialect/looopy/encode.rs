@@ -132,6 +132,8 @@ impl Writer {
                 if matches!(kind, Some(Kind::TaskComplete | Kind::TaskStatus)) =>
             {
                 self.pass(task, event, out);
+                // The task is kept for as long as the thread goes on; its text need not be.
+                self.task(task).said = None;
                 return true;
             }
             (Signal::RunFinished { outcome }, _) => self.ended(task, outcome, out),
@@ -317,7 +319,10 @@ impl Writer {
         body: &str,
         out: &mut Records,
     ) {
-        self.task(task).said = Some(body.to_owned());
+        let known = self.task(task);
+        if !known.own {
+            known.said = Some(body.to_owned());
+        }
         let mut draft = match event {
             Some(event) if event.kind() == Kind::ContentComplete => {
                 self.pass(task, event, out);
