@@ -32,7 +32,7 @@ pub(crate) enum Outcome {
     /// They could not be counted here.
     Skipped {
         /// Why, and what helps.
-        reason: &'static str,
+        reason: String,
     },
 }
 
@@ -72,8 +72,12 @@ impl fmt::Display for Outcome {
 /// Counts and compares.
 pub(crate) fn check() -> Result<Outcome> {
     if !succeeds(Command::new("valgrind").arg("--version")) {
-        let reason = "valgrind was not found: install the package `valgrind`";
+        let reason = "valgrind was not found: install the package `valgrind`".to_owned();
         return Ok(Outcome::Skipped { reason });
+    }
+    // Without a network there is nothing to count with; that is no fault of the code at hand.
+    if let Err(error) = install_runner() {
+        return Ok(Outcome::Skipped { reason: format!("{error:#}") });
     }
     let path = baseline_path()?;
     let text =
