@@ -14,8 +14,8 @@ use crate::output::Output;
 
 /// Convert a conversation from one dialect to another
 ///
-/// The source is read and the output written piece by piece, so that sources larger than memory
-/// convert too where the target is a stream. Through `journal` and back, every byte survives.
+/// Streams and lines are read and written piece by piece, so that sources larger than memory
+/// convert too. Through `journal` and back, every byte survives.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
