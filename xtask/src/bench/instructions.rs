@@ -130,17 +130,7 @@ fn count() -> Result<Counts> {
 /// The count in a benchmark's summary.
 fn instructions(summary: &Value) -> Option<u64> {
     let profile = summary["profiles"].as_array()?.first()?;
-    let count = &profile["data"]["total"]["metrics"]["Ir"];
-    first_number(count)
-}
-
-fn first_number(value: &Value) -> Option<u64> {
-    match value {
-        Value::Number(number) => number.as_u64(),
-        Value::Array(items) => items.iter().find_map(first_number),
-        Value::Object(members) => members.values().find_map(first_number),
-        _ => None,
-    }
+    profile["data"]["total"]["metrics"]["Ir"]["values"]["new"].as_u64()
 }
 
 /// The folder of a `gungraun-runner` of the library's own version.

@@ -53,7 +53,9 @@ impl Change {
 
     fn percent(&self) -> Option<f64> {
         match *self {
-            Self::Counted { before, now } => Some((now as f64 / before as f64 - 1.0) * 100.0),
+            Self::Counted { before, now } => {
+                Some((now as f64 - before as f64) * 100.0 / before as f64)
+            }
             Self::New { .. } | Self::Gone => None,
         }
     }
