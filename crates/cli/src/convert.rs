@@ -9,7 +9,7 @@ use selvedge_protocol::loss::Losses;
 
 use crate::args::{self, Named};
 use crate::error::Error;
-use crate::input::{Sink, Source};
+use crate::input::{Shown, Sink, Source};
 use crate::output::Output;
 
 /// Convert a conversation from one dialect to another
@@ -167,6 +167,10 @@ impl Sink for Converter {
         if let Some(loss) = &mut self.loss {
             loss.batch(batch);
         }
+    }
+
+    fn shown(&self) -> Shown {
+        self.output.shown()
     }
 
     fn piece(&mut self) -> Result<(), Error> {
