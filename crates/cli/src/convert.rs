@@ -9,13 +9,13 @@ use selvedge_protocol::loss::Losses;
 
 use crate::args::{self, Named};
 use crate::error::Error;
-use crate::input::{Sink, Source};
+use crate::input::{Shown, Sink, Source};
 use crate::output::Output;
 
 /// Convert a conversation from one dialect to another
 ///
-/// The source is read and the output written piece by piece, so that sources larger than memory
-/// convert too where the target is a stream. Through `journal` and back, every byte survives.
+/// Streams and lines are read and written piece by piece, so that sources larger than memory
+/// convert too. Through `journal` and back, every byte survives.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -167,6 +167,10 @@ impl Sink for Converter {
         if let Some(loss) = &mut self.loss {
             loss.batch(batch);
         }
+    }
+
+    fn shown(&self) -> Shown {
+        self.output.shown()
     }
 
     fn piece(&mut self) -> Result<(), Error> {

@@ -11,6 +11,8 @@ use selvedge_protocol::journal::Batch;
 use selvedge_protocol::json::SyntaxError;
 
 use crate::error::Error;
+pub(crate) use progress::Shown;
+
 use progress::Progress;
 
 /// How much of a source its dialect is judged by.
@@ -32,6 +34,11 @@ pub(crate) struct Source {
 pub(crate) trait Sink {
     /// Takes what one record says.
     fn batch(&mut self, batch: &Batch<'_>);
+
+    /// When its output shows on the terminal.
+    fn shown(&self) -> Shown {
+        Shown::AtTheEnd
+    }
 
     /// A piece of the source has been read.
     fn piece(&mut self) -> Result<(), Error> {
@@ -116,7 +123,7 @@ impl Source {
         sink: &mut dyn Sink,
     ) -> Result<(), Error> {
         let mut decoding = Decoding::new(dialect, options);
-        let progress = Progress::new(self.size);
+        let progress = Progress::new(self.size, sink.shown());
         let mut read = 0_u64;
         let mut piece = std::mem::take(&mut self.head);
         loop {

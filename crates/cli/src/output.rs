@@ -1,15 +1,17 @@
 //! Where output goes: standard output, or a file that is there only when it is complete.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::input::Shown;
 
 /// An output, open for writing.
 pub(crate) struct Output {
     name: String,
     writer: Box<dyn Write>,
+    shown: Shown,
     /// The file being written and the name it gets in the end.
     pending: Option<(PathBuf, PathBuf)>,
 }
@@ -21,6 +23,7 @@ impl Output {
             return Ok(Self {
                 name: "standard output".to_owned(),
                 writer: Box::new(io::stdout().lock()),
+                shown: if io::stdout().is_terminal() { Shown::Meanwhile } else { Shown::AtTheEnd },
                 pending: None,
             });
         };
@@ -32,7 +35,12 @@ impl Output {
     pub(crate) fn report(path: &Path) -> Result<Self, Error> {
         if path == Path::new("-") {
             let writer = Box::new(io::stderr().lock());
-            return Ok(Self { name: "standard error".to_owned(), writer, pending: None });
+            return Ok(Self {
+                name: "standard error".to_owned(),
+                writer,
+                pending: None,
+                shown: Shown::AtTheEnd,
+            });
         }
         Self::open(Some(path))
     }
@@ -42,7 +50,12 @@ impl Output {
         if meta.as_ref().is_some_and(|meta| !meta.is_file()) {
             // A device or a pipe is written to, not replaced.
             let writer = Box::new(File::options().write(true).open(path)?);
-            return Ok(Self { name: name.to_owned(), writer, pending: None });
+            return Ok(Self {
+                name: name.to_owned(),
+                writer,
+                pending: None,
+                shown: Shown::AtTheEnd,
+            });
         }
         // Behind a link, the file is replaced and not the link.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -50,12 +63,21 @@ impl Output {
         part.push(format!(".{}.part", std::process::id()));
         let part = PathBuf::from(part);
         let file = File::create_new(&part)?;
-        let output =
-            Self { name: name.to_owned(), writer: Box::new(file), pending: Some((part, path)) };
+        let output = Self {
+            name: name.to_owned(),
+            writer: Box::new(file),
+            pending: Some((part, path)),
+            shown: Shown::AtTheEnd,
+        };
         if let (Some(meta), Some((part, _))) = (meta, &output.pending) {
             fs::set_permissions(part, meta.permissions())?;
         }
         Ok(output)
+    }
+
+    /// When it shows on the terminal.
+    pub(crate) fn shown(&self) -> Shown {
+        self.shown
     }
 
     /// Writes bytes.

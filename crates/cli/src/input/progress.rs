@@ -7,15 +7,24 @@ use indicatif::{ProgressBar, ProgressStyle};
 /// Smaller sources are done before a bar could be read.
 const LARGE: u64 = 4 * 1024 * 1024;
 
+/// When a command's output shows on the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// While the source is read: a bar would stand in its way.
+    Meanwhile,
+    /// When the source has been read, or not at all.
+    AtTheEnd,
+}
+
 /// How far a source has been read, on standard error.
 pub(super) struct Progress {
     bar: Option<ProgressBar>,
 }
 
 impl Progress {
-    /// A bar, if the source is large and standard error is a terminal.
-    pub(super) fn new(size: Option<u64>) -> Self {
-        let watched = io::stderr().is_terminal() && !io::stdout().is_terminal();
+    /// A bar, if the source is large, standard error is a terminal, and no output goes there.
+    pub(super) fn new(size: Option<u64>, shown: Shown) -> Self {
+        let watched = shown == Shown::AtTheEnd && io::stderr().is_terminal();
         let size = size.filter(|size| watched && *size >= LARGE);
         let bar = size.map(|size| {
             let bar = ProgressBar::new(size);
