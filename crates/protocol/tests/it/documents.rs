@@ -76,10 +76,10 @@ fn every_example_survives_both_carriers() {
     }
 }
 
-/// What each document's main example loses on its way into each dialect, as a reviewed list.
+/// What each document's main example loses on its way into each dialect, as a committed list, so that a change shows.
 /// `UPDATE_GOLDEN=1 cargo test documents` writes it anew.
 #[test]
-fn losses_are_the_reviewed_ones() {
+fn losses_are_the_committed_ones() {
     let mut out = String::new();
     for (file, own, text) in examples() {
         let main = [
