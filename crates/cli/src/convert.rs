@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use selvedge_protocol::dialect::{DecodeOptions, EncodeOptions, Encoding, Target};
+use selvedge_protocol::dialect::{DecodeOptions, EncodeOptions, Encoding, Frames, Target};
 use selvedge_protocol::journal::Batch;
 use selvedge_protocol::loss::Losses;
 
@@ -68,12 +68,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     let from = source.dialect(args.from.map(|named| named.0), "--from")?;
     let name = source.name().to_owned();
 
-    let read = DecodeOptions { agent: args.agent.clone(), ..DecodeOptions::default() };
     let write = EncodeOptions {
         agent: args.agent.clone(),
         target: args.target.clone(),
         ..EncodeOptions::default()
     };
+    let frames = match &args.loss {
+        Some(_) => Frames::Keep,
+        None => Frames::needed(from, to, &write),
+    };
+    let read = DecodeOptions { agent: args.agent.clone(), frames, ..DecodeOptions::default() };
     let mut converter = Converter {
         encoding: Encoding::new(to, &write),
         written: Vec::new(),

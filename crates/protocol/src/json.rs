@@ -17,7 +17,8 @@ pub mod text;
 
 pub use compare::same_value;
 pub use number::{canonical_number, is_canonical_number};
-pub use print::{Style, compact, is_escaped, is_stable, print, push_escaped, quote};
+pub use print::{Style, compact, escaped, is_escaped, is_stable, print, push_escaped, quote};
 pub use raw::Raw;
+pub use simdutf8::compat::{Utf8Error, from_utf8};
 pub(crate) use tape::same_bytes;
 pub use tape::{Children, Doc, MAX_DEPTH, Members, Node, NodeKind, Space, SyntaxError, SyntaxKind};

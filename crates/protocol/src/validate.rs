@@ -36,7 +36,7 @@ pub trait Validator {
 
 /// Checks a source.
 pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
-    let text = match std::str::from_utf8(source) {
+    let text = match crate::json::from_utf8(source) {
         Ok(text) => text,
         Err(e) => {
             let at = e.valid_up_to();

@@ -53,7 +53,7 @@ impl Bench {
         let what = format!("{} messages, {:.1} MB", made["messages"], megabytes(&path)?);
         step(&format!("ModelMessages: {what}"));
         let (mut ours, mut peer) = (Samples::default(), Samples::default());
-        for _ in 0..5 {
+        for _ in 0..9 {
             ours.add(&mut self.ours("pydantic-ai", "pydantic-ai", &path, 3, 1))?;
             peer.add(&mut pydantic("measure", &path, 2)?)?;
         }
@@ -70,7 +70,7 @@ impl Bench {
         step(&format!("text stream: {what}"));
         let mut ours = Samples::default();
         let (mut peer, mut reducer) = (Samples::default(), Samples::default());
-        for _ in 0..3 {
+        for _ in 0..5 {
             ours.add(&mut self.reduce(&path, 5, 1))?;
             peer.add(&mut ai("measure", &path, 1)?)?;
             reducer.add(&mut ai("reduce", &path, 1)?)?;
@@ -92,7 +92,7 @@ impl Bench {
         for (chunks, _) in TOOL {
             json(&mut ai("tool", &self.tool_path(chunks), chunks)?)?;
         }
-        for _ in 0..7 {
+        for _ in 0..21 {
             for (samples, (chunks, _)) in ours.iter_mut().zip(TOOL) {
                 let times = largest / chunks;
                 samples.add(&mut self.reduce(&self.tool_path(chunks), 3, times))?;

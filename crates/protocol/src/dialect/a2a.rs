@@ -40,7 +40,7 @@ pub const DIALECT: Dialect = Dialect {
         "0.3-jsonrpc+events",
     ],
     framing: Framing::Sse,
-    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options), options)),
     encoder: |options| Box::new(encode::Writer::new(options)),
     validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,

@@ -20,7 +20,7 @@ pub trait ReadJson {
 }
 
 /// Reads records that are JSON values, bare or as the data of a server-sent event.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct JsonRecords<R> {
     reader: R,
     shapes: Shapes,
@@ -30,13 +30,9 @@ pub struct JsonRecords<R> {
 
 impl<R: ReadJson> JsonRecords<R> {
     /// A decoder around a reader.
-    pub fn new(reader: R) -> Self {
-        Self { reader, shapes: Shapes::new(), marks: Marks::new(), frames: Frames::Keep }
-    }
-
-    /// A decoder that keeps frames only if the options ask for them.
-    pub fn with(reader: R, options: &DecodeOptions) -> Self {
-        Self { frames: options.frames, ..Self::new(reader) }
+    pub fn new(reader: R, options: &DecodeOptions) -> Self {
+        let frames = options.frames;
+        Self { reader, shapes: Shapes::new(), marks: Marks::of(frames), frames }
     }
 
     fn json<'a>(&mut self, record: Record<'a>, data: sse::Data<'a>) -> Batch<'a> {
@@ -73,7 +69,7 @@ impl<R: ReadJson> JsonRecords<R> {
             event.single_line();
         }
         if self.frames == Frames::Skip {
-            return Batch { events, frame: None };
+            return Batch { events, frame: Some(self.shapes.hollow(R::ID, record)) };
         }
         // Ids and retry times differ from event to event; everything else before the data repeats.
         let mut before = Vec::new();

@@ -18,7 +18,7 @@ pub const DIALECT: Dialect = Dialect {
     about: "AG-UI 1.0 events",
     versions: &[],
     framing: Framing::Sse,
-    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options), options)),
     encoder: |options| Box::new(encode::Writer::new(options)),
     validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,

@@ -18,7 +18,7 @@ pub const DIALECT: Dialect = Dialect {
     about: "Agent API requests, response streams and folded responses",
     versions: &["stream", "folded"],
     framing: Framing::Sse,
-    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options), options)),
     encoder: |options| Box::new(encode::Writer::new(options)),
     validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,

@@ -19,7 +19,7 @@ pub const DIALECT: Dialect = Dialect {
     about: "AI SDK UIMessages (ai 5, 6, 7)",
     versions: &["7", "6", "5"],
     framing: Framing::Array,
-    decoder: |options| Box::new(JsonRecords::with(decode::Reader::new(options), options)),
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options), options)),
     encoder: |options| Box::new(encode::Writer::new(options)),
     validator: || Box::new(validate::Checks),
     carrier: Carrier::Nothing,

@@ -2,7 +2,7 @@
 
 use super::{DecodeOptions, Decoder, Dialect, EncodeOptions, Encoder, Records};
 use crate::journal::Batch;
-use crate::json::{SyntaxError, SyntaxKind};
+use crate::json::{SyntaxError, SyntaxKind, from_utf8};
 use crate::record::{Feeder, Framing, Role, Writer, split_parsed};
 use crate::residue::{self, Frame};
 
@@ -75,7 +75,7 @@ impl Decoding {
 
     /// The source has ended.
     pub fn finish(mut self, mut sink: impl FnMut(Batch<'_>)) -> Result<(), SyntaxError> {
-        let text = std::str::from_utf8(&self.pending)
+        let text = from_utf8(&self.pending)
             .map_err(|e| SyntaxError { at: e.valid_up_to(), kind: SyntaxKind::NotUtf8 })?;
         let decoder = &mut self.decoder;
         self.feeder.end(text, |record| decoder.record(record, &mut sink));
@@ -86,11 +86,11 @@ impl Decoding {
 
 /// The text at hand, less a character whose last bytes have not arrived.
 fn valid_prefix(bytes: &[u8]) -> Result<&str, SyntaxError> {
-    match std::str::from_utf8(bytes) {
+    match from_utf8(bytes) {
         Ok(text) => Ok(text),
         Err(e) if e.error_len().is_none() => {
             let valid = bytes.get(..e.valid_up_to()).unwrap_or(&[]);
-            Ok(std::str::from_utf8(valid).unwrap_or(""))
+            Ok(from_utf8(valid).unwrap_or(""))
         }
         Err(e) => Err(SyntaxError { at: e.valid_up_to(), kind: SyntaxKind::NotUtf8 }),
     }
@@ -117,12 +117,11 @@ enum Replay {
 impl Encoding {
     /// Begins to write.
     pub fn new(dialect: &'static Dialect, options: &EncodeOptions) -> Self {
-        let anew = options.target.is_some() || options.agent.is_some();
         Self {
             dialect,
             encoder: (dialect.encoder)(options),
             writer: Writer::new(dialect.framing),
-            replay: if anew { Replay::Nothing } else { Replay::Frames },
+            replay: if options.anew() { Replay::Nothing } else { Replay::Frames },
             records: Records::default(),
             scratch: String::new(),
         }

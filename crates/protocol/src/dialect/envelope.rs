@@ -36,7 +36,7 @@ pub const DIALECT: Dialect = Dialect {
     about: "multiagent-1.0 envelopes: one, an array, or one a line",
     versions: &["multiagent-1.0"],
     framing: Framing::Lines,
-    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options), options)),
     encoder: |options| Box::new(encode::Writer::new(options)),
     validator: || Box::new(validate::Checks),
     carrier: Carrier::Nothing,

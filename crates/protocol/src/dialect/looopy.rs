@@ -27,7 +27,7 @@ pub const DIALECT: Dialect = Dialect {
     about: "Looopy events over SSE: the document's form and the code's",
     versions: &["document", "code"],
     framing: Framing::Sse,
-    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options), options)),
     encoder: |options| Box::new(encode::Writer::new(options)),
     validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,

@@ -13,7 +13,7 @@ pub const DIALECT: Dialect = Dialect {
     about: "OpenAI Assistants threads, messages, runs, run steps and stream events",
     versions: &[],
     framing: Framing::Sse,
-    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options), options)),
     encoder: |options| Box::new(encode::Writer::new(options)),
     validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,

@@ -1,5 +1,7 @@
 //! What a caller may ask of a decoder or an encoder.
 
+use super::{Carrier, Dialect};
+
 /// How to read a source.
 #[derive(Debug, Clone, Default)]
 pub struct DecodeOptions {
@@ -21,6 +23,16 @@ pub enum Frames {
     Keep,
     /// It does not: for a target that needs the events only.
     Skip,
+}
+
+impl Frames {
+    /// What a conversion needs. Frames are written into carriers, replayed in their own dialect,
+    /// and may come out of carriers; naming losses takes them too.
+    pub fn needed(from: &Dialect, to: &Dialect, write: &EncodeOptions) -> Self {
+        let carried = [from, to].iter().any(|dialect| dialect.carrier == Carrier::Frames);
+        let replayed = from.id == to.id && !write.anew();
+        if carried || replayed { Self::Keep } else { Self::Skip }
+    }
 }
 
 /// Whether a source begins a thread.
@@ -54,6 +66,11 @@ pub struct Target {
 }
 
 impl EncodeOptions {
+    /// Whether everything is to be written anew, also what came in the same dialect.
+    pub fn anew(&self) -> bool {
+        self.target.is_some() || self.agent.is_some()
+    }
+
     /// The first number of the version asked for.
     pub fn major(&self) -> Option<u32> {
         let version = &self.target.as_ref()?.version;

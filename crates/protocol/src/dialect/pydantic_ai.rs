@@ -16,7 +16,7 @@ pub const DIALECT: Dialect = Dialect {
     about: "Pydantic AI ModelMessages (2.x and 1.x)",
     versions: &["2", "1"],
     framing: Framing::Array,
-    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options))),
+    decoder: |options| Box::new(JsonRecords::new(decode::Reader::new(options), options)),
     encoder: |options| Box::new(encode::Writer::new(options)),
     validator: || Box::new(validate::Checks::default()),
     carrier: Carrier::Nothing,

@@ -124,13 +124,21 @@ fn survives(node: Node<'_, '_>) -> bool {
 
 /// Appends `text` escaped in the minimal spelling, without quotes.
 pub fn push_escaped(text: &str, out: &mut String) {
+    escaped(text, |piece| out.push_str(piece));
+}
+
+/// Passes on `text`, escaped in the minimal spelling, piece by piece.
+#[inline]
+pub fn escaped(text: &str, mut each: impl FnMut(&str)) {
     let bytes = text.as_bytes();
     let mut from = 0;
     loop {
         let at = find_special(bytes, from);
-        out.push_str(text.get(from..at).unwrap_or(""));
+        if at > from {
+            each(text.get(from..at).unwrap_or(""));
+        }
         match bytes.get(at) {
-            Some(b) => text::push_code(u32::from(*b), out),
+            Some(b) => each(escape(*b)),
             None => return,
         }
         from = at + 1;
@@ -139,23 +147,25 @@ pub fn push_escaped(text: &str, out: &mut String) {
 
 /// Whether `body` is `text` escaped in the minimal spelling.
 pub fn is_escaped(text: &str, body: &str) -> bool {
-    let (text, mut body) = (text.as_bytes(), body.as_bytes());
-    let mut from = 0;
-    let mut escape = String::new();
-    loop {
-        let at = find_special(text, from);
-        match body.strip_prefix(text.get(from..at).unwrap_or(&[])) {
-            Some(rest) => body = rest,
-            None => return false,
-        }
-        let Some(b) = text.get(at) else { return body.is_empty() };
-        escape.clear();
-        text::push_code(u32::from(*b), &mut escape);
-        match body.strip_prefix(escape.as_bytes()) {
-            Some(rest) => body = rest,
-            None => return false,
-        }
-        from = at + 1;
+    let mut rest = Some(body.as_bytes());
+    escaped(text, |piece| {
+        rest = rest.and_then(|rest| rest.strip_prefix(piece.as_bytes()));
+    });
+    rest.is_some_and(<[u8]>::is_empty)
+}
+
+/// The minimal spelling of a character that cannot stand in a string by itself.
+fn escape(byte: u8) -> &'static str {
+    const CONTROL: [&str; 32] = [
+        "\\u0000", "\\u0001", "\\u0002", "\\u0003", "\\u0004", "\\u0005", "\\u0006", "\\u0007",
+        "\\b", "\\t", "\\n", "\\u000b", "\\f", "\\r", "\\u000e", "\\u000f", "\\u0010", "\\u0011",
+        "\\u0012", "\\u0013", "\\u0014", "\\u0015", "\\u0016", "\\u0017", "\\u0018", "\\u0019",
+        "\\u001a", "\\u001b", "\\u001c", "\\u001d", "\\u001e", "\\u001f",
+    ];
+    match byte {
+        b'"' => "\\\"",
+        b'\\' => "\\\\",
+        _ => CONTROL.get(usize::from(byte)).copied().unwrap_or(""),
     }
 }
 

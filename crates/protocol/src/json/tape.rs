@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use wide::u8x16;
+
 /// Containers nested deeper than this are refused.
 pub const MAX_DEPTH: usize = 256;
 
@@ -103,7 +105,7 @@ impl<'a> Doc<'a> {
 
     /// Parses bytes, checking that they are UTF-8.
     pub fn parse_bytes(src: &'a [u8]) -> Result<Self, SyntaxError> {
-        match std::str::from_utf8(src) {
+        match super::from_utf8(src) {
             Ok(text) => Self::parse(text),
             Err(e) => Err(SyntaxError { at: e.valid_up_to(), kind: SyntaxKind::NotUtf8 }),
         }
@@ -396,54 +398,29 @@ fn skip_space(src: &[u8], mut at: usize) -> usize {
 
 /// The first quote, backslash or control character at or after `at`.
 #[inline(always)]
-pub(super) fn find_special(src: &[u8], at: usize) -> usize {
-    // Keys and short texts end soon; long texts are worth wider steps.
-    let mut rest = src.get(at..).unwrap_or(&[]);
-    let mut at = at;
-    for _ in 0..3 {
-        let Some((word, after)) = rest.split_first_chunk() else { return find_byte(src, at) };
-        let hit = special_in_word(*word);
+pub(super) fn find_special(src: &[u8], mut at: usize) -> usize {
+    // Keys and short texts end soon.
+    while let Some(block) = src.get(at..).and_then(|rest| rest.first_chunk()) {
+        let hit = special_in(block);
         if hit != 0 {
-            return at + (hit.trailing_zeros() / 8) as usize;
+            return at + hit.trailing_zeros() as usize;
         }
-        rest = after;
-        at += 8;
+        at += BLOCK;
     }
-    find_far(src, at)
+    find_last(src, at)
 }
 
-/// The high bit of the first special byte among eight is the lowest bit set; 0 if there is none.
+/// The same, where less than a block is left.
 #[inline(always)]
-fn special_in_word(word: [u8; 8]) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let x = u64::from_le_bytes(word);
-    let quote = x ^ (ONES * 0x22);
-    let slash = x ^ (ONES * 0x5c);
-    (x.wrapping_sub(ONES * 0x20) & !x
-        | quote.wrapping_sub(ONES) & !quote
-        | slash.wrapping_sub(ONES) & !slash)
-        & HIGH
-}
-
-#[inline(never)]
-fn find_far(src: &[u8], mut at: usize) -> usize {
-    loop {
-        // Without branches inside, so that it becomes vector code.
-        while let Some(chunk) = src.get(at..at + 32)
-            && !chunk.iter().fold(false, |hit, b| hit | (*b == b'"') | (*b == b'\\') | (*b < 0x20))
-        {
-            at += 32;
+fn find_last(src: &[u8], at: usize) -> usize {
+    match src.last_chunk() {
+        // The last block begins before `at`: those bytes do not count.
+        Some(block) => {
+            let passed = (at + BLOCK).saturating_sub(src.len()).min(BLOCK);
+            let hit = special_in(block) >> passed;
+            if hit == 0 { src.len() } else { at + hit.trailing_zeros() as usize }
         }
-        for _ in 0..4 {
-            let rest = src.get(at..).unwrap_or(&[]);
-            let Some(word) = rest.first_chunk() else { return find_byte(src, at) };
-            let hit = special_in_word(*word);
-            if hit != 0 {
-                return at + (hit.trailing_zeros() / 8) as usize;
-            }
-            at += 8;
-        }
+        None => find_byte(src, at),
     }
 }
 
@@ -451,6 +428,19 @@ fn find_byte(src: &[u8], at: usize) -> usize {
     let rest = src.get(at..).unwrap_or(&[]);
     let hit = rest.iter().position(|b| *b == b'"' || *b == b'\\' || *b < 0x20);
     at + hit.unwrap_or(rest.len())
+}
+
+/// How many bytes are looked at together.
+const BLOCK: usize = 16;
+
+/// A bit per special byte, the first byte's lowest.
+#[inline(always)]
+fn special_in(block: &[u8; BLOCK]) -> u32 {
+    let block = u8x16::new(*block);
+    let quote = block.simd_eq(u8x16::splat(b'"'));
+    let slash = block.simd_eq(u8x16::splat(b'\\'));
+    let control = block.min(u8x16::splat(0x1f)).simd_eq(block);
+    (quote | slash | control).to_bitmask()
 }
 
 /// Whether two texts are equal; made for short ones, which most names and separators are.
@@ -768,6 +758,21 @@ mod tests {
             ("nul", SyntaxKind::UnexpectedByte),
         ] {
             assert_eq!(Doc::parse(text).err().map(|e| e.kind), Some(kind), "{text}");
+        }
+    }
+
+    #[test]
+    fn finds_the_first_special_byte_wherever_it_is() {
+        for byte in 0..=u8::MAX {
+            for at in 0..36 {
+                let mut text = [b'a'; 40];
+                text[at] = byte;
+                for text in [&text[..], &text[..36], &text[25..]] {
+                    for from in 0..=text.len() {
+                        assert_eq!(find_special(text, from), find_byte(text, from), "{byte}");
+                    }
+                }
+            }
         }
     }
 

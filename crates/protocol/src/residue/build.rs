@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::render::field_text;
 use super::shape::{Codec, Frame, Instance, Leaf, Shape, Slot};
-use crate::dialect::Id;
+use crate::dialect::{Frames, Id};
 use crate::journal::Event;
 use crate::json::{Doc, Node, NodeKind, Raw, is_escaped, same_bytes};
 use crate::record::Record;
@@ -19,6 +19,7 @@ use crate::record::Record;
 #[derive(Debug, Default)]
 pub struct Marks {
     marks: Vec<(u32, Mark)>,
+    frames: Frames,
 }
 
 #[derive(Debug, Clone)]
@@ -26,6 +27,7 @@ enum Mark {
     Open,
     List,
     Implied,
+    Fixed,
     Bound(Bound),
 }
 
@@ -43,6 +45,18 @@ impl Marks {
         Self::default()
     }
 
+    /// None yet; none ever if no frames are to be made of them.
+    pub fn of(frames: Frames) -> Self {
+        Self { marks: Vec::new(), frames }
+    }
+
+    #[inline]
+    fn add(&mut self, node: Node<'_, '_>, mark: Mark) {
+        if self.frames == Frames::Keep {
+            self.marks.push((node.index(), mark));
+        }
+    }
+
     /// Forgets all marks.
     pub fn clear(&mut self) {
         self.marks.clear();
@@ -57,17 +71,22 @@ impl Marks {
 
     /// The members of this object are looked at one by one, not kept as one literal.
     pub fn open(&mut self, node: Node<'_, '_>) {
-        self.marks.push((node.index(), Mark::Open));
+        self.add(node, Mark::Open);
     }
 
     /// The elements of this array are templates of their own.
     pub fn list(&mut self, node: Node<'_, '_>) {
-        self.marks.push((node.index(), Mark::List));
+        self.add(node, Mark::List);
     }
 
     /// The events say the same in other words, so no other dialect loses it.
     pub fn implied(&mut self, node: Node<'_, '_>) {
-        self.marks.push((node.index(), Mark::Implied));
+        self.add(node, Mark::Implied);
+    }
+
+    /// Like [`Marks::implied`], for one of the few values that tell kinds of records apart.
+    pub fn fixed(&mut self, node: Node<'_, '_>) {
+        self.add(node, Mark::Fixed);
     }
 
     /// The value is the `field` of the record's event number `event`.
@@ -100,7 +119,7 @@ impl Marks {
     ) {
         let event = u16::try_from(event).unwrap_or(u16::MAX);
         let bound = Bound { event, field, path: path.into(), codec };
-        self.marks.push((node.index(), Mark::Bound(bound)));
+        self.add(node, Mark::Bound(bound));
     }
 }
 
@@ -108,6 +127,15 @@ impl Marks {
 #[derive(Debug, Default)]
 pub struct Shapes {
     known: HashMap<u64, Vec<Arc<Shape>>, BuildHasherDefault<Mix>>,
+    space: Space,
+    hollow: Arc<Shape>,
+}
+
+/// Memory for walks, kept from one record to the next.
+#[derive(Debug, Default)]
+struct Space {
+    slots: Vec<Draft>,
+    opened: Vec<(u32, u32)>,
 }
 
 impl Shapes {
@@ -131,12 +159,12 @@ impl Shapes {
         events: &[Event<'a>],
     ) -> Frame<'a> {
         marks.sort();
-        let mut walk = Walk::new(Some(doc.root()), &marks.marks, events, offset as isize);
+        let mut walk = Walk::new(Some(doc.root()), &marks.marks, events, offset as isize, self);
         for range in before {
             walk.literal(range.clone());
         }
         walk.open(doc.root(), NO_KEY, self);
-        Frame::of(dialect, record, walk.finish(0, 0, record.body, self))
+        walk.end(dialect, record, self)
     }
 
     /// The frame of a record that is a value inside a larger document.
@@ -150,9 +178,9 @@ impl Shapes {
     ) -> Frame<'a> {
         marks.sort();
         let offset = -(value.start() as isize);
-        let mut walk = Walk::new(Some(value), &marks.marks, events, offset);
+        let mut walk = Walk::new(Some(value), &marks.marks, events, offset, self);
         walk.open(value, NO_KEY, self);
-        Frame::of(dialect, record, walk.finish(0, 0, record.body, self))
+        walk.end(dialect, record, self)
     }
 
     /// The frame of a stretch of a document: the members that lie between two byte offsets.
@@ -167,29 +195,31 @@ impl Shapes {
     ) -> Frame<'a> {
         marks.sort();
         let offset = -(range.start as isize);
-        let mut walk = Walk::new(Some(doc.root()), &marks.marks, events, offset);
+        let mut walk = Walk::new(Some(doc.root()), &marks.marks, events, offset, self);
         walk.within(doc.root(), &range, NO_KEY, self);
-        Frame::of(dialect, record, walk.finish(0, 0, record.body, self))
+        walk.end(dialect, record, self)
+    }
+
+    /// A frame that tells whose record it was, and nothing else.
+    pub fn hollow<'a>(&self, dialect: Id, record: Record<'a>) -> Frame<'a> {
+        let shape = self.hollow.clone();
+        let root = Instance { shape, base: 0, leaves: Vec::new(), lists: Vec::new() };
+        Frame { dialect, glue: None, role: record.role, root }
     }
 
     /// The frame of a record that is kept as it is.
     pub fn literal<'a>(&mut self, dialect: Id, record: Record<'a>) -> Frame<'a> {
-        let mut walk = Walk::new(None, &[], &[], 0);
+        let mut walk = Walk::new(None, &[], &[], 0, self);
         // Short texts such as `data: [DONE]` repeat: they are shapes. Long ones are leaves.
         if record.body.len() > 64 {
             walk.literal(0..record.body.len());
         }
-        Frame::of(dialect, record, walk.finish(0, 0, record.body, self))
+        walk.end(dialect, record, self)
     }
 
     /// The shape with these slots, new or known. The key is made of lengths alone, as they tell
     /// most shapes apart; the text is compared once, with the shape found.
-    fn intern(
-        &mut self,
-        text: &str,
-        slots: &[Draft<'_>],
-        walk: &Walk<'_, '_, '_, '_>,
-    ) -> Arc<Shape> {
+    fn intern(&mut self, text: &str, slots: &[Draft], walk: &Walk<'_, '_, '_, '_>) -> Arc<Shape> {
         let mut key = Mix::default();
         let mut at = 0;
         for slot in slots {
@@ -207,13 +237,7 @@ impl Shapes {
     }
 }
 
-impl<'a> Frame<'a> {
-    fn of(dialect: Id, record: Record<'a>, root: Instance<'a>) -> Self {
-        Frame { dialect, glue: record.stored_glue(), role: record.role, root }
-    }
-}
-
-fn matches(shape: &Shape, text: &str, slots: &[Draft<'_>], walk: &Walk<'_, '_, '_, '_>) -> bool {
+fn matches(shape: &Shape, text: &str, slots: &[Draft], walk: &Walk<'_, '_, '_, '_>) -> bool {
     if shape.slots.len() != slots.len() {
         return false;
     }
@@ -229,7 +253,7 @@ fn matches(shape: &Shape, text: &str, slots: &[Draft<'_>], walk: &Walk<'_, '_, '
     text.get(at..) == shape.chunks.last().map(|chunk| chunk.as_bytes())
 }
 
-fn make(text: &str, slots: &[Draft<'_>], walk: &Walk<'_, '_, '_, '_>) -> Shape {
+fn make(text: &str, slots: &[Draft], walk: &Walk<'_, '_, '_, '_>) -> Shape {
     let mut chunks = Vec::with_capacity(slots.len() + 1);
     let mut at = 0;
     for slot in slots {
@@ -243,13 +267,16 @@ fn make(text: &str, slots: &[Draft<'_>], walk: &Walk<'_, '_, '_, '_>) -> Shape {
             let pointer = walk.pointer(slot).into_boxed_str();
             match slot.what {
                 What::Leaf(leaf) => Slot::Leaf { default: slot.text(text).into(), leaf, pointer },
-                What::Bound { event, bound, .. } => Slot::Bound {
-                    event,
-                    field: bound.field.as_ref().into(),
-                    path: bound.path.clone(),
-                    codec: bound.codec,
-                    pointer,
-                },
+                What::Bound { event, mark, .. } => {
+                    let bound = walk.bound(mark);
+                    Slot::Bound {
+                        event,
+                        field: bound.map_or("", |b| &b.field).into(),
+                        path: bound.map_or("", |b| &b.path).into(),
+                        codec: bound.map_or(Codec::Same, |b| b.codec),
+                        pointer,
+                    }
+                }
                 What::List(at) => {
                     let (open, between, close) = walk.separators(at);
                     Slot::List {
@@ -266,42 +293,44 @@ fn make(text: &str, slots: &[Draft<'_>], walk: &Walk<'_, '_, '_, '_>) -> Shape {
 }
 
 /// A slot being made, by byte range in the instance's text.
-struct Draft<'m> {
+#[derive(Debug)]
+struct Draft {
     start: u32,
     end: u32,
     /// Index into [`Walk::opened`].
     parent: u32,
     /// Tape index of its key, or [`index_key`], or [`NO_KEY`].
     key: u32,
-    what: What<'m>,
+    what: What,
 }
 
-impl Draft<'_> {
+impl Draft {
     fn text<'a>(&self, text: &'a str) -> &'a str {
         text.get(self.start as usize..self.end as usize).unwrap_or("")
     }
 }
 
-#[derive(Clone, Copy)]
-enum What<'m> {
+#[derive(Debug, Clone, Copy)]
+enum What {
     Leaf(Leaf),
     Bound {
         event: u16,
         /// Whether rendering would spell it differently.
         literal: Spelling,
-        bound: &'m Bound,
+        /// Index into [`Walk::marks`].
+        mark: u32,
     },
     /// Index into [`Walk::lists`].
     List(u32),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spelling {
     AsRendered,
     Kept,
 }
 
-impl What<'_> {
+impl What {
     fn tag(self) -> u64 {
         match self {
             What::Leaf(leaf) => leaf as u64,
@@ -329,11 +358,13 @@ struct Walk<'m, 'd, 'a, 'e> {
     /// Any node of the document, for the names of keys.
     doc: Option<Node<'d, 'a>>,
     marks: &'m [(u32, Mark)],
+    /// The first mark that has not been passed.
+    next: usize,
     events: &'e [Event<'a>],
     base: u16,
     /// From offsets in the document to offsets in the instance's text.
     offset: isize,
-    slots: Vec<Draft<'m>>,
+    slots: Vec<Draft>,
     lists: Vec<(Separators<'a>, Vec<Instance<'a>>)>,
     /// Objects that were opened, as (parent, key); pointers are spelled out only for new shapes.
     opened: Vec<(u32, u32)>,
@@ -346,18 +377,29 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
         marks: &'m [(u32, Mark)],
         events: &'e [Event<'a>],
         offset: isize,
+        shapes: &mut Shapes,
     ) -> Self {
+        let Space { slots, opened } = std::mem::take(&mut shapes.space);
         Self {
             doc,
             marks,
+            next: 0,
             events,
             base: 0,
             offset,
-            slots: Vec::with_capacity(32),
+            slots,
             lists: Vec::new(),
-            opened: Vec::new(),
+            opened,
             parent: ROOT,
         }
+    }
+
+    /// The frame of what was walked.
+    fn end(mut self, dialect: Id, record: Record<'a>, shapes: &mut Shapes) -> Frame<'a> {
+        let root = self.finish(0, 0, record.body, shapes);
+        self.opened.clear();
+        shapes.space = Space { slots: self.slots, opened: self.opened };
+        Frame { dialect, glue: record.stored_glue(), role: record.role, root }
     }
 
     /// A stretch of text outside the JSON value.
@@ -374,11 +416,11 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
     /// The mark on a node; marks before it are passed for good.
     #[inline]
     fn mark(&mut self, node: Node<'_, 'a>) -> Option<&'m Mark> {
-        while let Some(((ix, mark), rest)) = self.marks.split_first() {
+        while let Some((ix, mark)) = self.marks.get(self.next) {
             if *ix > node.index() {
                 return None;
             }
-            self.marks = rest;
+            self.next += 1;
             if *ix == node.index() {
                 return Some(mark);
             }
@@ -386,8 +428,15 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
         None
     }
 
+    fn bound(&self, mark: u32) -> Option<&'m Bound> {
+        match self.marks.get(mark as usize) {
+            Some((_, Mark::Bound(bound))) => Some(bound),
+            _ => None,
+        }
+    }
+
     #[inline]
-    fn slot(&mut self, node: Node<'_, 'a>, key: u32, what: What<'m>) {
+    fn slot(&mut self, node: Node<'_, 'a>, key: u32, what: What) {
         self.slots.push(Draft {
             start: node.start().wrapping_add_signed(self.offset) as u32,
             end: node.end().wrapping_add_signed(self.offset) as u32,
@@ -399,6 +448,9 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
 
     fn value(&mut self, node: Node<'_, 'a>, key: u32, shapes: &mut Shapes) {
         match self.mark(node) {
+            // Tells nothing and seldom varies: part of the shape.
+            None if node.is_null() => {}
+            Some(Mark::Fixed) => {}
             None => self.slot(node, key, What::Leaf(Leaf::Only)),
             Some(Mark::Implied) => self.slot(node, key, What::Leaf(Leaf::Implied)),
             Some(Mark::Open) => self.open(node, key, shapes),
@@ -411,7 +463,8 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
                     .is_some_and(|raw| renders_as(raw, &bound.path, bound.codec, node));
                 let literal = if rendered { Spelling::AsRendered } else { Spelling::Kept };
                 let event = bound.event.saturating_sub(self.base);
-                self.slot(node, key, What::Bound { event, literal, bound });
+                let mark = self.next as u32 - 1;
+                self.slot(node, key, What::Bound { event, literal, mark });
             }
         }
     }
@@ -480,21 +533,22 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
 
     /// An element of a list, as an instance of its own.
     fn item(&mut self, child: Node<'_, 'a>, shapes: &mut Shapes) -> Instance<'a> {
-        let from = self.marks.iter().take_while(|m| m.0 < child.index()).count();
-        let own = self.marks.get(from..).unwrap_or(&[]);
-        let upto = own.iter().take_while(|m| m.0 < child.end_index()).count();
-        let (own, rest) = own.split_at_checked(upto).unwrap_or((&[], &[]));
-        let events = own.iter().filter_map(|(_, mark)| match mark {
+        let ahead = self.marks.get(self.next..).unwrap_or(&[]);
+        self.next += ahead.iter().take_while(|m| m.0 < child.index()).count();
+        let ahead = self.marks.get(self.next..).unwrap_or(&[]);
+        let own = ahead.iter().take_while(|m| m.0 < child.end_index());
+        let events = own.filter_map(|(_, mark)| match mark {
             Mark::Bound(bound) => Some(bound.event),
             _ => None,
         });
         let base = events.min().unwrap_or(self.base);
         let outer = (self.base, self.offset, self.parent, self.opened.len());
         let (slots, lists) = (self.slots.len(), self.lists.len());
-        self.marks = own;
         (self.base, self.offset, self.parent) = (base, -(child.start() as isize), ROOT);
-        match own.first() {
-            Some((ix, Mark::Bound(_) | Mark::Implied | Mark::List)) if *ix == child.index() => {
+        match ahead.first() {
+            Some((ix, Mark::Bound(_) | Mark::Implied | Mark::Fixed | Mark::List))
+                if *ix == child.index() =>
+            {
                 self.value(child, NO_KEY, shapes);
             }
             _ if child.is_object() => {
@@ -505,7 +559,6 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
         }
         let mut instance = self.finish(slots, lists, child.raw(), shapes);
         instance.base = base - outer.0;
-        self.marks = rest;
         self.opened.truncate(outer.3);
         (self.base, self.offset, self.parent) = (outer.0, outer.1, outer.2);
         instance
@@ -521,7 +574,7 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
     ) -> Instance<'a> {
         let drafts = self.slots.get(slots..).unwrap_or(&[]);
         let shape = shapes.intern(text, drafts, self);
-        let mut leaves = Vec::new();
+        let mut leaves = Vec::with_capacity(drafts.len());
         for (i, (slot, known)) in drafts.iter().zip(&shape.slots).enumerate() {
             let keep = match (slot.what, known) {
                 (What::Leaf(_), Slot::Leaf { default, .. }) => {
@@ -544,17 +597,19 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
     }
 
     /// Whether a draft is the slot of a known shape.
-    fn is(&self, draft: &Draft<'_>, slot: &Slot) -> bool {
+    fn is(&self, draft: &Draft, slot: &Slot) -> bool {
         match (draft.what, slot) {
             (What::Leaf(a), Slot::Leaf { leaf: b, .. }) => a == *b,
             (
-                What::Bound { event, bound, .. },
+                What::Bound { event, mark, .. },
                 Slot::Bound { event: e, field: f, path: p, codec: c, .. },
             ) => {
                 event == *e
-                    && same_bytes(f.as_bytes(), bound.field.as_bytes())
-                    && *p == bound.path
-                    && *c == bound.codec
+                    && self.bound(mark).is_some_and(|bound| {
+                        same_bytes(f.as_bytes(), bound.field.as_bytes())
+                            && *p == bound.path
+                            && *c == bound.codec
+                    })
             }
             (What::List(at), Slot::List { open, between, close, .. }) => {
                 self.separators(at) == (open, between, close)
@@ -572,7 +627,7 @@ impl<'m, 'd, 'a, 'e> Walk<'m, 'd, 'a, 'e> {
         }
     }
 
-    fn pointer(&self, slot: &Draft<'_>) -> String {
+    fn pointer(&self, slot: &Draft) -> String {
         let mut keys: Vec<&str> = self.key(slot.key).into_iter().collect();
         let mut at = slot.parent;
         while let Some((parent, key)) = self.opened.get(at as usize) {

@@ -2,7 +2,7 @@
 
 use super::shape::{Codec, Frame, Instance, Slot};
 use crate::journal::Event;
-use crate::json::{Raw, push_escaped};
+use crate::json::{Raw, escaped, push_escaped};
 
 /// An event or field that a frame needs is not there any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +39,9 @@ impl Text for Vec<u8> {
     }
 
     fn quoted(&mut self, text: &str) {
-        self.extend_from_slice(crate::json::quote(text).as_bytes());
+        self.push(b'"');
+        escaped(text, |piece| self.extend_from_slice(piece.as_bytes()));
+        self.push(b'"');
     }
 }
 

@@ -66,7 +66,7 @@ impl Instance<'_> {
 }
 
 /// A template: chunks of literal text with slots between them.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// One more than there are slots.
     pub chunks: Vec<Box<str>>,

@@ -1,13 +1,25 @@
 //! A → journal → A gives the bytes of A.
 
-use selvedge_protocol::dialect::{self, DecodeOptions, Dialect, EncodeOptions, Encoding, decode};
+use selvedge_protocol::dialect::{
+    self, DecodeOptions, Dialect, EncodeOptions, Encoding, Frames, decode,
+};
 
 use crate::recordings;
 
 pub(crate) fn convert(from: &'static Dialect, to: &'static Dialect, source: &str) -> String {
+    convert_with(Frames::Keep, from, to, source)
+}
+
+fn convert_with(
+    frames: Frames,
+    from: &'static Dialect,
+    to: &'static Dialect,
+    source: &str,
+) -> String {
     let mut encoding = Encoding::new(to, &EncodeOptions::default());
     let mut out = Vec::new();
-    decode(from, &DecodeOptions::default(), source, |batch| encoding.batch(&batch, &mut out));
+    let read = DecodeOptions { frames, ..DecodeOptions::default() };
+    decode(from, &read, source, |batch| encoding.batch(&batch, &mut out));
     encoding.finish(&mut out);
     String::from_utf8(out).expect("output is UTF-8")
 }
@@ -46,4 +58,23 @@ fn every_recording_survives_the_journal() {
 #[test]
 fn every_recording_survives_thread_protocol() {
     through("thread-protocol");
+}
+
+#[test]
+fn frames_that_are_not_needed_change_nothing() {
+    let write = EncodeOptions::default();
+    let mut tried = 0;
+    for recording in recordings::all() {
+        let Some(from) = dialect::named(recording.dialect) else { continue };
+        for to in dialect::ALL {
+            if Frames::needed(from, to, &write) == Frames::Keep || recording.text.len() > 100_000 {
+                continue;
+            }
+            tried += 1;
+            let kept = convert(from, to, &recording.text);
+            let skipped = convert_with(Frames::Skip, from, to, &recording.text);
+            assert_eq!(skipped, kept, "{} to {}", recording.name, to.id.name());
+        }
+    }
+    assert!(tried > 1000, "{tried}");
 }

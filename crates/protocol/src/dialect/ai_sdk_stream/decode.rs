@@ -411,7 +411,7 @@ impl ReadJson for Reader {
             },
         };
         if known {
-            marks.implied(kind);
+            marks.fixed(kind);
         }
     }
 }

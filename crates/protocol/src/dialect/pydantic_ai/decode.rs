@@ -203,12 +203,13 @@ impl ReadJson for Reader {
             state: known(state),
         };
         self.begin(&message, root.raw(), marks, events);
-        marks.implied(kind);
         marks.list(parts);
         if kind.is("request") {
+            marks.fixed(kind);
             self.instruct(&message, marks, events);
             self.request(parts, &message, marks, events);
         } else if kind.is("response") {
+            marks.fixed(kind);
             self.response(parts, &message, marks, events);
         }
     }

@@ -24,7 +24,7 @@ pub(super) fn user_content<'a>(items: Node<'_, 'a>, ev: usize, marks: &mut Marks
         };
         let Some(part) = part else { continue };
         if let Some(kind) = kind {
-            marks.implied(kind);
+            marks.fixed(kind);
         }
         out.add(part, marks);
     }

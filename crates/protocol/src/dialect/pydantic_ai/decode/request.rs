@@ -29,7 +29,7 @@ impl Reader {
                 marks.bind(id, ev, "messageId");
                 event = event.with("messageId", id);
             }
-            marks.implied(kind);
+            marks.fixed(kind);
             bind_some(time, ev, "timestamp", marks);
             events.push(event.with_some("timestamp", time.or(message.timestamp)));
         }

@@ -102,7 +102,7 @@ impl Reader {
             }
             _ => return,
         };
-        marks.implied(kind);
+        marks.fixed(kind);
         events.push(event.with_some("timestamp", time));
         if let Some(citations) = known(citations).filter(|c| c.is_array()) {
             self.sources(citations, at, marks, events);
