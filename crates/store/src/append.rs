@@ -1,0 +1,168 @@
+//! What a caller asks to be appended, and the answer.
+
+use bytes::Bytes;
+
+use crate::{AppendError, ThreadKey, ThreadRef};
+
+/// Events for one thread, all of them or none.
+#[derive(Debug, Clone)]
+pub struct Append {
+    /// The thread.
+    pub thread: ThreadKey,
+    /// What to do if it is not there, or is.
+    pub create: Create,
+    /// What the thread's head must be.
+    pub expect: Expect,
+    /// Makes a second try harmless.
+    pub key: Option<Key>,
+    /// The events, in order.
+    pub events: Vec<Draft>,
+}
+
+impl Append {
+    /// To a thread that exists, whatever its head.
+    pub fn new(thread: ThreadKey, events: Vec<Draft>) -> Self {
+        Self { thread, create: Create::Never, expect: Expect::Anything, key: None, events }
+    }
+
+    /// With what to do if the thread is not there.
+    #[must_use]
+    pub fn creating(self, create: Create) -> Self {
+        Self { create, ..self }
+    }
+
+    /// Only if the thread's head is this.
+    #[must_use]
+    pub fn expecting(self, head: u64) -> Self {
+        Self { expect: Expect::Head(head), ..self }
+    }
+
+    /// With an idempotency key.
+    #[must_use]
+    pub fn keyed(self, key: Key) -> Self {
+        Self { key: Some(key), ..self }
+    }
+
+    /// Whether it is within bounds.
+    pub fn check(&self, limits: &Limits) -> Result<(), AppendError> {
+        if self.thread.id.is_empty() || self.thread.id.len() > limits.id_bytes {
+            return Err(AppendError::BadId { limit: limits.id_bytes });
+        }
+        if let Some(key) = &self.key
+            && (key.text.is_empty() || key.text.len() > limits.id_bytes)
+        {
+            return Err(AppendError::BadKey { limit: limits.id_bytes });
+        }
+        if self.events.is_empty() {
+            return Err(AppendError::NoEvents);
+        }
+        if self.events.len() > limits.events {
+            return Err(AppendError::TooManyEvents { limit: limits.events });
+        }
+        let mut bytes = 0;
+        for (index, draft) in self.events.iter().enumerate() {
+            let size = draft.size();
+            if size > limits.event_bytes {
+                return Err(AppendError::EventTooLarge { index, size, limit: limits.event_bytes });
+            }
+            bytes += size;
+        }
+        if bytes > limits.batch_bytes {
+            return Err(AppendError::BatchTooLarge { size: bytes, limit: limits.batch_bytes });
+        }
+        Ok(())
+    }
+}
+
+/// What to do if the thread is not there.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Create {
+    /// Refuse.
+    #[default]
+    Never,
+    /// Make it.
+    IfMissing,
+    /// Make it, and refuse if it is there.
+    New,
+    /// Make it as a branch of another thread, and refuse if it is there.
+    Branch {
+        /// The thread it branches off from.
+        from: ThreadRef,
+        /// The last sequence number they share.
+        at: u64,
+    },
+}
+
+/// What the thread's head must be for an append to be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Expect {
+    /// It may be anything.
+    #[default]
+    Anything,
+    /// Exactly this.
+    Head(u64),
+}
+
+/// An idempotency key with what it stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// The key, as the client gave it.
+    pub text: String,
+    /// Digest of the request's body: the same key with another body is refused.
+    pub digest: [u8; 32],
+}
+
+/// An event to be appended: a JSON object on one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// The event.
+    pub event: Bytes,
+    /// What the events of a record cannot hold of it, on the record's first event.
+    pub source: Option<Bytes>,
+}
+
+impl Draft {
+    /// An event by itself. The caller vouches that it is JSON on one line.
+    pub fn new(event: impl Into<Bytes>) -> Self {
+        Self { event: event.into(), source: None }
+    }
+
+    /// Bytes it takes.
+    pub fn size(&self) -> usize {
+        self.event.len() + self.source.as_ref().map_or(0, Bytes::len)
+    }
+}
+
+/// Where events were put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Appended {
+    /// The thread.
+    pub thread: ThreadRef,
+    /// Sequence number of the first event.
+    pub first: u64,
+    /// Sequence number of the last.
+    pub last: u64,
+    /// Whether they were there already, under the same key.
+    pub duplicate: bool,
+    /// When they were committed, in milliseconds since 1970.
+    pub at: i64,
+}
+
+/// Bounds of one append.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Bytes of an id or key.
+    pub id_bytes: usize,
+    /// Events of one append.
+    pub events: usize,
+    /// Bytes of one event.
+    pub event_bytes: usize,
+    /// Bytes of one append.
+    pub batch_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { id_bytes: 256, events: 10_000, event_bytes: 4 << 20, batch_bytes: 16 << 20 }
+    }
+}

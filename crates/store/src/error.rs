@@ -1,0 +1,57 @@
+//! What can go wrong, one enum per kind of operation.
+
+/// Why an append was refused. Nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages tell")]
+pub enum AppendError {
+    #[error("thread not found")]
+    NotFound,
+    #[error("the thread exists already")]
+    Exists,
+    #[error("the thread's head is {head}, not {expected}")]
+    Conflict { expected: u64, head: u64 },
+    #[error("the idempotency key was used for another body")]
+    KeyReused,
+    #[error("a branch must begin between 0 and the head {head}")]
+    BadBranch { head: u64 },
+    #[error("a thread's id must have 1 to {limit} bytes")]
+    BadId { limit: usize },
+    #[error("an idempotency key must have 1 to {limit} bytes")]
+    BadKey { limit: usize },
+    #[error("there is no event to append")]
+    NoEvents,
+    #[error("more than {limit} events in one append")]
+    TooManyEvents { limit: usize },
+    #[error("event {index} has {size} bytes, more than {limit}")]
+    EventTooLarge { index: usize, size: usize, limit: usize },
+    #[error("the append has {size} bytes, more than {limit}")]
+    BatchTooLarge { size: usize, limit: usize },
+    #[error("too many appends are waiting; try again")]
+    Busy,
+    #[error("the store is closed")]
+    Closed,
+    #[error("could not write: {0}")]
+    Storage(String),
+}
+
+/// Why something could not be read.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages tell")]
+pub enum ReadError {
+    #[error("could not read: {0}")]
+    Storage(#[from] rusqlite::Error),
+    #[error("row {row} of the journal is damaged")]
+    Damaged { row: i64 },
+}
+
+/// Why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages tell")]
+pub enum OpenError {
+    #[error("could not open {path}: {cause}")]
+    Storage { path: String, cause: rusqlite::Error },
+    #[error("{path} was written by a newer version (schema {found}, this one knows {known})")]
+    Newer { path: String, found: i64, known: i64 },
+    #[error("could not start a thread: {0}")]
+    Thread(#[from] std::io::Error),
+}

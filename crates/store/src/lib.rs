@@ -1,0 +1,33 @@
+//! The journal on disk, and its live tail.
+//!
+//! One table is the truth: rows of events in the order they were committed. All else (where a
+//! thread's rows are, thread lists, idempotency keys, projections, search) follows behind the
+//! acknowledgement, from those rows, and can be built anew from them.
+//!
+//! ```no_run
+//! use selvedge_store::{Append, Create, Draft, Options, Store, ThreadKey};
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = Store::open("selvedge.db".as_ref(), Options::default())?;
+//! let thread = ThreadKey::new("default", "t1");
+//! let event = Draft::new(r#"{"kind":"message","content":"hello"}"#);
+//! let appended = store.append(Append::new(thread, vec![event]).creating(Create::IfMissing)).await?;
+//! assert_eq!((appended.first, appended.last), (1, 1));
+//! # Ok(())
+//! # }
+//! ```
+
+mod append;
+mod batch;
+mod error;
+mod live;
+mod sqlite;
+mod store;
+mod thread;
+
+pub use append::{Append, Appended, Create, Draft, Expect, Key, Limits};
+pub use batch::{Batch, Entry, Page};
+pub use error::{AppendError, OpenError, ReadError};
+pub use live::{Ahead, Tail};
+pub use store::{Options, Store};
+pub use thread::{Branch, ThreadKey, ThreadRef};

@@ -1,0 +1,170 @@
+//! The live tail: what was committed last, shared by all readers of a thread.
+//!
+//! A reader is a cursor. While it keeps up it reads from the ring, where every batch is held once;
+//! when it falls behind the ring it reads from the journal, and comes back. A writer never waits
+//! for a reader.
+//!
+//! Invariant: a batch enters the ring after its commit, in the order of commits, and the ring has
+//! no hole.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::watch;
+
+use crate::Batch;
+
+/// Batches that a ring holds, by their bytes and by their number.
+const RING_BYTES: usize = 1 << 20;
+const RING_BATCHES: usize = 4096;
+
+/// The rings of all threads that someone reads.
+#[derive(Debug, Default)]
+pub(crate) struct Live {
+    tails: Mutex<HashMap<i64, Weak<Tail>>>,
+}
+
+impl Live {
+    /// The tail of a thread. Whoever makes it new must tell it the thread's head afterwards.
+    pub(crate) fn tail(&self, thread: i64) -> Arc<Tail> {
+        let mut tails = lock(&self.tails);
+        if let Some(tail) = tails.get(&thread).and_then(Weak::upgrade) {
+            return tail;
+        }
+        if tails.len() >= 64 && tails.len().is_power_of_two() {
+            tails.retain(|_, tail| tail.strong_count() > 0);
+        }
+        let tail = Arc::new(Tail::new());
+        tails.insert(thread, Arc::downgrade(&tail));
+        tail
+    }
+
+    /// Passes on what was committed.
+    pub(crate) fn publish<'b>(&self, batches: impl Iterator<Item = (i64, &'b Arc<Batch>)>) {
+        let mut reached: Vec<Arc<Tail>> = Vec::new();
+        {
+            let mut tails = lock(&self.tails);
+            if tails.is_empty() {
+                return;
+            }
+            for (thread, batch) in batches {
+                match tails.get(&thread).map(Weak::upgrade) {
+                    Some(Some(tail)) => {
+                        tail.push(batch.clone());
+                        if !reached.iter().any(|known| Arc::ptr_eq(known, &tail)) {
+                            reached.push(tail);
+                        }
+                    }
+                    Some(None) => {
+                        tails.remove(&thread);
+                    }
+                    None => {}
+                }
+            }
+        }
+        // Woken once for all that was committed together.
+        for tail in reached {
+            tail.wake();
+        }
+    }
+}
+
+/// The live end of one thread.
+#[derive(Debug)]
+pub struct Tail {
+    ring: Mutex<Ring>,
+    head: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    batches: VecDeque<Arc<Batch>>,
+    bytes: usize,
+    head: u64,
+}
+
+/// What lies ahead of a reader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ahead {
+    /// Nothing yet.
+    Nothing,
+    /// These, of which the first may begin before the reader's place.
+    Batches(Vec<Arc<Batch>>),
+    /// More than the ring holds: read the journal.
+    Journal,
+}
+
+impl Tail {
+    fn new() -> Self {
+        Self { ring: Mutex::default(), head: watch::Sender::new(0) }
+    }
+
+    /// The last sequence number committed, as far as the tail knows.
+    pub fn head(&self) -> u64 {
+        lock(&self.ring).head
+    }
+
+    /// What lies ahead of a reader who has seen `seq`, up to about so many bytes.
+    pub fn ahead(&self, seq: u64, bytes: usize) -> Ahead {
+        let ring = lock(&self.ring);
+        if seq >= ring.head {
+            return Ahead::Nothing;
+        }
+        let from = ring.batches.partition_point(|batch| batch.last() <= seq);
+        match ring.batches.get(from) {
+            Some(first) if first.first <= seq + 1 => {
+                let mut taken = 0;
+                let batches = ring.batches.iter().skip(from).take_while(|batch| {
+                    let before = taken;
+                    taken += batch.size();
+                    before < bytes
+                });
+                Ahead::Batches(batches.cloned().collect())
+            }
+            _ => Ahead::Journal,
+        }
+    }
+
+    /// Hears of every new head.
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.head.subscribe()
+    }
+
+    /// Tells the tail of a head that was committed before it began.
+    pub(crate) fn reached(&self, head: u64) {
+        {
+            let mut ring = lock(&self.ring);
+            ring.head = ring.head.max(head);
+        }
+        self.wake();
+    }
+
+    fn wake(&self) {
+        let head = self.head();
+        self.head.send_if_modified(|known| {
+            let newer = *known < head;
+            *known = head.max(*known);
+            newer
+        });
+    }
+
+    fn push(&self, batch: Arc<Batch>) {
+        let mut ring = lock(&self.ring);
+        ring.head = ring.head.max(batch.last());
+        ring.bytes += batch.size();
+        ring.batches.push_back(batch);
+        while ring.batches.len() > RING_BATCHES || ring.bytes > RING_BYTES {
+            // The last batch stays, however large: readers at the head need it.
+            if ring.batches.len() == 1 {
+                break;
+            }
+            if let Some(old) = ring.batches.pop_front() {
+                ring.bytes -= old.size();
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,155 @@
+//! What is made from the journal behind the acknowledgement.
+//!
+//! Invariant: what follows is written together with how far it has come, so that a stopped store
+//! goes on where it was. None of it is needed to answer an append.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rusqlite::{Connection, params};
+
+use crate::{Batch, Key};
+
+/// A committed row that has not been followed.
+#[derive(Debug, Clone)]
+pub(super) struct Item {
+    pub(super) row: i64,
+    pub(super) thread: i64,
+    pub(super) key: Option<Key>,
+    pub(super) batch: Arc<Batch>,
+}
+
+/// How far following has come.
+pub(super) struct Followed {
+    pub(super) row: i64,
+    pub(super) threads: Vec<i64>,
+}
+
+/// Rows that wait.
+#[derive(Debug, Default)]
+pub(super) struct Backlog {
+    items: VecDeque<Item>,
+    keys: HashMap<(i64, String), Used>,
+}
+
+/// What a key was used for: first, last, at, digest.
+pub(super) type Used = (u64, u64, i64, [u8; 32]);
+
+impl Backlog {
+    /// What a stopped store left behind.
+    pub(super) fn load(conn: &Connection) -> rusqlite::Result<Self> {
+        let mut backlog = Self::default();
+        let mut rows = conn.prepare(
+            "SELECT row, thread, first, at, key, digest, body FROM journal \
+             WHERE row > (SELECT row FROM followed WHERE what = 'position') ORDER BY row",
+        )?;
+        let mut rows = rows.query([])?;
+        while let Some(row) = rows.next()? {
+            let body = Bytes::from(row.get::<_, String>(6)?);
+            let key = match (row.get::<_, Option<String>>(4)?, row.get(5)?) {
+                (Some(text), Some(digest)) => Some(Key { text, digest }),
+                _ => None,
+            };
+            let item = Item {
+                row: row.get(0)?,
+                thread: row.get(1)?,
+                key,
+                batch: Arc::new(Batch::parse(row.get::<_, i64>(2)? as u64, row.get(3)?, &body)),
+            };
+            backlog.announce(&item);
+            backlog.push(item);
+        }
+        Ok(backlog)
+    }
+
+    /// How many rows wait.
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Makes a row's key known before its commit, for appends of the same commit.
+    pub(super) fn announce(&mut self, item: &Item) {
+        if let Some(key) = &item.key {
+            let used = (item.batch.first, item.batch.last(), item.batch.at, key.digest);
+            self.keys.insert((item.thread, key.text.clone()), used);
+        }
+    }
+
+    /// Forgets the keys of rows that were announced and not committed.
+    pub(super) fn recall(&mut self) {
+        self.keys.clear();
+        for item in std::mem::take(&mut self.items) {
+            self.announce(&item);
+            self.push(item);
+        }
+    }
+
+    /// Adds a row.
+    pub(super) fn push(&mut self, item: Item) {
+        self.items.push_back(item);
+    }
+
+    /// What a key was used for, by a row that waits.
+    pub(super) fn key(&self, thread: i64, key: &str) -> Option<Used> {
+        if self.keys.is_empty() {
+            return None;
+        }
+        self.keys.get(&(thread, key.to_owned())).copied()
+    }
+
+    /// Follows up to so many rows.
+    pub(super) fn follow(
+        &mut self,
+        conn: &Connection,
+        rows: usize,
+    ) -> rusqlite::Result<Option<Followed>> {
+        let count = self.items.len().min(rows);
+        let Some(last) = count.checked_sub(1).and_then(|last| self.items.get(last)) else {
+            return Ok(None);
+        };
+        let upto = last.row;
+        // It can be made again, so it need not be on disk at once; the next append's commit
+        // takes it along.
+        conn.pragma_update(None, "synchronous", "normal")?;
+        let result = conn.execute_batch("BEGIN IMMEDIATE").and_then(|()| {
+            let threads = self.write(conn, count, upto)?;
+            conn.execute_batch("COMMIT")?;
+            Ok(threads)
+        });
+        if result.is_err() {
+            let _ = conn.execute_batch("ROLLBACK");
+        }
+        conn.pragma_update(None, "synchronous", "full")?;
+        let threads = result?;
+        for item in self.items.drain(..count) {
+            if let Some(key) = item.key {
+                self.keys.remove(&(item.thread, key.text));
+            }
+        }
+        Ok(Some(Followed { row: upto, threads }))
+    }
+
+    fn write(&self, conn: &Connection, count: usize, upto: i64) -> rusqlite::Result<Vec<i64>> {
+        let mut heads: HashMap<i64, (u64, i64)> = HashMap::new();
+        let mut position =
+            conn.prepare_cached("INSERT INTO position (thread, last, row) VALUES (?1, ?2, ?3)")?;
+        let mut key =
+            conn.prepare_cached("INSERT INTO idempotency (thread, key, row) VALUES (?1, ?2, ?3)")?;
+        for item in self.items.iter().take(count) {
+            position.execute(params![item.thread, item.batch.last() as i64, item.row])?;
+            if let Some(own) = &item.key {
+                key.execute(params![item.thread, own.text, item.row])?;
+            }
+            heads.insert(item.thread, (item.batch.last(), item.batch.at));
+        }
+        let mut head =
+            conn.prepare_cached("UPDATE thread SET head = ?2, updated = ?3 WHERE num = ?1")?;
+        for (thread, (last, at)) in &heads {
+            head.execute(params![thread, *last as i64, at])?;
+        }
+        conn.prepare_cached("UPDATE followed SET row = ?1 WHERE what = 'position'")?
+            .execute(params![upto])?;
+        Ok(heads.into_keys().collect())
+    }
+}

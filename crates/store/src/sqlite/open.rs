@@ -1,0 +1,69 @@
+//! Opening connections.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::schema;
+use crate::OpenError;
+
+/// The connection that writes, with the schema brought up to date.
+pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
+    let mut conn = Connection::open(path).map_err(|cause| failed(path, cause))?;
+    match prepare(&mut conn) {
+        Ok(()) => Ok(conn),
+        Err(Trouble::Sqlite(cause)) => Err(failed(path, cause)),
+        Err(Trouble::Newer(found)) => Err(OpenError::Newer {
+            path: path.display().to_string(),
+            found,
+            known: schema::VERSION,
+        }),
+    }
+}
+
+/// A connection that reads.
+pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
+    conn.busy_timeout(Duration::from_secs(5))?;
+    conn.set_prepared_statement_cache_capacity(64);
+    Ok(conn)
+}
+
+/// The error of a file that could not be opened.
+pub(crate) fn failed(path: &Path, cause: rusqlite::Error) -> OpenError {
+    OpenError::Storage { path: path.display().to_string(), cause }
+}
+
+enum Trouble {
+    Sqlite(rusqlite::Error),
+    Newer(i64),
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+fn prepare(conn: &mut Connection) -> Result<(), Trouble> {
+    conn.busy_timeout(Duration::from_secs(5))?;
+    conn.pragma_update(None, "journal_mode", "wal")?;
+    // An acknowledged append is on disk.
+    conn.pragma_update(None, "synchronous", "full")?;
+    // The writer checkpoints when it has nothing else to do.
+    conn.pragma_update(None, "wal_autocheckpoint", 0)?;
+    conn.pragma_update(None, "cache_size", -65_536)?;
+    conn.set_prepared_statement_cache_capacity(64);
+    let found = schema::version(conn)?;
+    if found > schema::VERSION {
+        return Err(Trouble::Newer(found));
+    }
+    if found < schema::VERSION {
+        let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        schema::migrate(&tx, schema::version(&tx)?)?;
+        tx.commit()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! Reading: a pool of connections, each used by one caller at a time.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::{Recent, open};
+use crate::{Batch, Branch, Page, ReadError, ThreadKey, ThreadRef};
+
+/// Connections kept for the next caller.
+const POOL: usize = 16;
+
+#[derive(Debug)]
+pub(crate) struct Readers {
+    path: PathBuf,
+    recent: Arc<Recent>,
+    pool: Mutex<Vec<Connection>>,
+}
+
+impl Readers {
+    pub(crate) fn new(path: &Path, recent: Arc<Recent>) -> Self {
+        Self { path: path.to_owned(), recent, pool: Mutex::default() }
+    }
+
+    /// Runs something on a connection of its own.
+    pub(crate) fn with<T>(
+        &self,
+        run: impl FnOnce(&Connection) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        let kept = self.pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let conn = match kept {
+            Some(conn) => conn,
+            None => open::reader(&self.path)?,
+        };
+        let result = run(&conn);
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        if pool.len() < POOL {
+            pool.push(conn);
+        }
+        result
+    }
+
+    pub(crate) fn thread(&self, key: &ThreadKey) -> Result<Option<ThreadRef>, ReadError> {
+        self.with(|conn| Ok(find_thread(conn, key)?))
+    }
+
+    pub(crate) fn head(&self, thread: &ThreadRef) -> Result<u64, ReadError> {
+        // First here, then the disk: what has left here is there.
+        match self.recent.head(thread.num) {
+            Some(head) => Ok(head),
+            None => self.with(|conn| Ok(written_head(conn, thread)?)),
+        }
+    }
+
+    pub(crate) fn read(
+        &self,
+        thread: &ThreadRef,
+        after: u64,
+        entries: usize,
+        bytes: usize,
+    ) -> Result<Page, ReadError> {
+        let head = self.head(thread)?;
+        let mut stretch =
+            Stretch { entries: Vec::new(), seen: after, upto: head, most: entries, room: bytes };
+        self.with(|conn| self.thread_rows(conn, thread, &mut stretch))?;
+        Ok(Page { entries: stretch.entries, head })
+    }
+
+    /// A thread's rows, those it shares with the thread it branched off from first.
+    fn thread_rows(
+        &self,
+        conn: &Connection,
+        thread: &ThreadRef,
+        stretch: &mut Stretch,
+    ) -> Result<(), ReadError> {
+        if let Some(Branch { parent, at }) = &thread.branch
+            && stretch.seen < *at
+        {
+            let upto = stretch.upto;
+            stretch.upto = upto.min(*at);
+            self.thread_rows(conn, parent, stretch)?;
+            stretch.upto = upto;
+            if stretch.seen < *at {
+                return Ok(());
+            }
+        }
+        let recent = self.recent.after(thread.num, stretch.seen);
+        let mut rows = conn.prepare_cached(
+            "SELECT j.row, j.first, j.at, j.body FROM position p JOIN journal j ON j.row = p.row \
+             WHERE p.thread = ?1 AND p.last > ?2 ORDER BY p.last",
+        )?;
+        let mut rows = rows.query(params![thread.num, stretch.seen as i64])?;
+        while !stretch.is_full()
+            && let Some(row) = rows.next()?
+        {
+            stretch.take(&batch(row)?);
+        }
+        drop(rows);
+        let mut one =
+            conn.prepare_cached("SELECT row, first, at, body FROM journal WHERE row = ?1")?;
+        for place in recent {
+            if stretch.is_full() {
+                break;
+            }
+            if place.last > stretch.seen {
+                let mut rows = one.query(params![place.row])?;
+                match rows.next()? {
+                    Some(row) => stretch.take(&batch(row)?),
+                    None => return Err(ReadError::Damaged { row: place.row }),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Entries being gathered.
+struct Stretch {
+    entries: Vec<crate::Entry>,
+    seen: u64,
+    upto: u64,
+    most: usize,
+    room: usize,
+}
+
+impl Stretch {
+    fn is_full(&self) -> bool {
+        self.entries.len() >= self.most || self.room == 0 || self.seen >= self.upto
+    }
+
+    fn take(&mut self, batch: &Batch) {
+        for entry in batch.after(self.seen) {
+            if self.is_full() {
+                return;
+            }
+            self.seen = entry.seq;
+            self.room = self.room.saturating_sub(entry.event.len());
+            self.entries.push(entry);
+        }
+    }
+}
+
+/// A row of the journal as `row, first, at, body`.
+pub(super) fn batch(row: &Row<'_>) -> Result<Batch, ReadError> {
+    let body = Bytes::from(row.get::<_, String>(3)?);
+    let batch = Batch::parse(row.get::<_, i64>(1)? as u64, row.get(2)?, &body);
+    Ok(batch)
+}
+
+/// The thread of that name.
+pub(super) fn find_thread(
+    conn: &Connection,
+    key: &ThreadKey,
+) -> rusqlite::Result<Option<ThreadRef>> {
+    let mut found = conn.prepare_cached(
+        "SELECT num, epoch, created, parent, fork FROM thread WHERE tenant = ?1 AND id = ?2",
+    )?;
+    let found = found.query_row(params![&*key.tenant, &*key.id], columns).optional()?;
+    found.map(|columns| thread(conn, columns)).transpose()
+}
+
+type Columns = (i64, i64, i64, Option<i64>, i64);
+
+fn columns(row: &Row<'_>) -> rusqlite::Result<Columns> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+}
+
+/// The thread, with all it branched off from.
+fn thread(conn: &Connection, columns_of_it: Columns) -> rusqlite::Result<ThreadRef> {
+    let mut chain = vec![columns_of_it];
+    let mut by_num =
+        conn.prepare_cached("SELECT num, epoch, created, parent, fork FROM thread WHERE num = ?1")?;
+    while let Some((_, _, _, Some(parent), _)) = chain.last() {
+        chain.push(by_num.query_row(params![parent], columns)?);
+    }
+    let mut made: Option<ThreadRef> = None;
+    let mut last = None;
+    for (num, epoch, created, _, fork) in chain.into_iter().rev() {
+        let branch = made.take().map(|parent| Branch { parent: Arc::new(parent), at: fork as u64 });
+        let thread = ThreadRef { num, epoch: epoch as u64, created, branch };
+        made = Some(thread.clone());
+        last = Some(thread);
+    }
+    last.ok_or(rusqlite::Error::QueryReturnedNoRows)
+}
+
+/// The last sequence number whose place is written down.
+pub(super) fn written_head(conn: &Connection, thread: &ThreadRef) -> rusqlite::Result<u64> {
+    let mut last = conn
+        .prepare_cached("SELECT last FROM position WHERE thread = ?1 ORDER BY last DESC LIMIT 1")?;
+    let last: Option<i64> = last.query_row(params![thread.num], |row| row.get(0)).optional()?;
+    Ok(last.map_or(thread.base(), |last| last as u64))
+}

@@ -1,0 +1,444 @@
+//! The one writer: takes what is waiting, commits it together, answers, and follows behind.
+//!
+//! Invariant: nothing is answered before its commit has returned, and a commit returns when it is
+//! on disk. A commit that fails leaves nothing behind, in the file or in memory.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use tokio::sync::oneshot;
+
+use super::follow::{Backlog, Item, Used};
+use super::read::{find_thread, written_head};
+use super::recent::{Place, Recent};
+use crate::live::Live;
+use crate::{
+    Append, AppendError, Appended, Batch, Branch, Create, Expect, Key, ThreadKey, ThreadRef,
+};
+
+/// Appends that may wait.
+const QUEUE: usize = 16_384;
+/// Appends and bytes of one commit.
+const GROUP: usize = 4096;
+const GROUP_BYTES: usize = 8 << 20;
+/// The longest wait for the appends of one commit.
+const GATHER: Duration = Duration::from_micros(500);
+/// Threads whose head is remembered.
+const KNOWN: usize = 500_000;
+/// How long what follows behind may wait while there is other work, and how far it may fall back.
+const PATIENCE: Duration = Duration::from_millis(20);
+const BACKLOG: usize = 512;
+const BACKLOG_MAX: usize = 100_000;
+/// Pages of the write-ahead log after which it is copied back, when idle or at once.
+const CHECKPOINT_IDLE: i64 = 1000;
+const CHECKPOINT_BUSY: i64 = 64_000;
+
+type Reply = oneshot::Sender<Result<Appended, AppendError>>;
+
+enum Command {
+    Append(Box<Append>, Reply),
+    Settle(oneshot::Sender<()>),
+}
+
+/// The way to the writer.
+#[derive(Debug)]
+pub(crate) struct WriterHandle {
+    sender: Option<SyncSender<Command>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl WriterHandle {
+    pub(crate) async fn append(&self, append: Append) -> Result<Appended, AppendError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Append(Box::new(append), reply))?;
+        answer.await.unwrap_or(Err(AppendError::Closed))
+    }
+
+    pub(crate) async fn settle(&self) -> Result<(), AppendError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Settle(reply))?;
+        answer.await.map_err(|_| AppendError::Closed)
+    }
+
+    fn send(&self, command: Command) -> Result<(), AppendError> {
+        let sender = self.sender.as_ref().ok_or(AppendError::Closed)?;
+        sender.try_send(command).map_err(|error| match error {
+            TrySendError::Full(_) => AppendError::Busy,
+            TrySendError::Disconnected(_) => AppendError::Closed,
+        })
+    }
+}
+
+impl Drop for WriterHandle {
+    fn drop(&mut self) {
+        self.sender = None;
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // What was taken is committed before the store is gone.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The writer's own state.
+pub(crate) struct Writer {
+    conn: Connection,
+    live: Arc<Live>,
+    recent: Arc<Recent>,
+    backlog: Backlog,
+    known: HashMap<ThreadKey, Known>,
+    next_row: i64,
+    clock: i64,
+    /// How many appends the last commit had, and how long to wait for as many again.
+    group: usize,
+    gather: Duration,
+}
+
+/// A thread and its head.
+struct Known {
+    thread: ThreadRef,
+    head: u64,
+}
+
+/// An append that is written and waits for the commit.
+struct Staged {
+    answer: Appended,
+    item: Option<Item>,
+}
+
+/// Where an append goes.
+enum Target {
+    There(ThreadRef, u64),
+    New(Option<Branch>),
+}
+
+impl Target {
+    fn head(&self) -> u64 {
+        match self {
+            Self::There(_, head) => *head,
+            Self::New(branch) => branch.as_ref().map_or(0, |branch| branch.at),
+        }
+    }
+}
+
+/// Why an append goes no further: its own fault, or the disk's.
+enum Stop {
+    Refused(AppendError),
+    Failed(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Stop {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Writer {
+    /// Catches up with what a stopped store left behind, and starts to take appends.
+    pub(crate) fn start(
+        conn: Connection,
+        live: Arc<Live>,
+        recent: Arc<Recent>,
+    ) -> rusqlite::Result<WriterHandle> {
+        let next_row =
+            conn.query_row("SELECT coalesce(max(row), 0) + 1 FROM journal", [], |row| row.get(0))?;
+        let mut backlog = Backlog::load(&conn)?;
+        backlog.follow(&conn, usize::MAX)?;
+        let (sender, receiver) = sync_channel(QUEUE);
+        let mut writer = Self {
+            conn,
+            live,
+            recent,
+            backlog,
+            known: HashMap::new(),
+            next_row,
+            clock: 0,
+            group: 1,
+            gather: Duration::ZERO,
+        };
+        let thread = std::thread::Builder::new()
+            .name("journal".into())
+            .spawn(move || writer.run(&receiver))
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+        Ok(WriterHandle { sender: Some(sender), thread: Mutex::new(Some(thread)) })
+    }
+
+    fn run(&mut self, commands: &Receiver<Command>) {
+        let mut since = Instant::now();
+        loop {
+            let wait = match self.backlog.len() {
+                0 => Duration::from_secs(3600),
+                _ => PATIENCE.saturating_sub(since.elapsed()),
+            };
+            let first = match commands.recv_timeout(wait) {
+                Ok(command) => Some(command),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if self.backlog.len() == 0 {
+                since = Instant::now();
+            }
+            let idle = first.is_none();
+            if let Some(command) = first {
+                self.take(command, commands);
+            }
+            let late = since.elapsed() >= PATIENCE;
+            if idle || late || self.backlog.len() >= BACKLOG {
+                self.follow();
+                since = Instant::now();
+            }
+        }
+        while self.backlog.len() > 0 && self.follow() {}
+        let _ = self.conn.pragma_query_value(None, "wal_checkpoint(truncate)", |_| Ok(()));
+    }
+
+    /// Takes a command and what else is waiting.
+    fn take(&mut self, first: Command, commands: &Receiver<Command>) {
+        let mut group: Vec<(Box<Append>, Reply)> = Vec::with_capacity(self.group);
+        let mut settle = Vec::new();
+        let mut bytes = 0;
+        let mut next = Some(first);
+        let patience = Instant::now() + self.gather;
+        while let Some(command) = next {
+            match command {
+                Command::Append(append, reply) => {
+                    bytes += append.events.iter().map(crate::Draft::size).sum::<usize>();
+                    group.push((append, reply));
+                }
+                Command::Settle(reply) => settle.push(reply),
+            }
+            if group.len() >= GROUP || bytes >= GROUP_BYTES {
+                break;
+            }
+            next = commands.try_recv().ok();
+            // Those answered last are about to come again: a commit costs more than the wait.
+            if next.is_none() && settle.is_empty() && group.len() < self.group {
+                let wait = patience.saturating_duration_since(Instant::now());
+                next = commands.recv_timeout(wait).ok();
+            }
+        }
+        if !group.is_empty() {
+            let begin = Instant::now();
+            self.group = group.len();
+            self.commit(group);
+            self.gather = (begin.elapsed() / 4).min(GATHER);
+        }
+        if !settle.is_empty() {
+            while self.backlog.len() > 0 && self.follow() {}
+            for reply in settle {
+                let _ = reply.send(());
+            }
+        }
+    }
+
+    /// Commits appends together and answers them.
+    fn commit(&mut self, group: Vec<(Box<Append>, Reply)>) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = now.map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+        // Never back: `at` is when it was recorded, in the order of recording.
+        self.clock = self.clock.max(now);
+        // Only here: inside a commit nothing else knows the heads it has moved.
+        if self.known.len() >= KNOWN {
+            self.known.clear();
+        }
+        let from = self.next_row;
+        let mut staged = Vec::with_capacity(group.len());
+        let mut replies = Vec::with_capacity(group.len());
+        let result = self.conn.execute_batch("BEGIN IMMEDIATE").and_then(|()| {
+            for (append, reply) in group {
+                replies.push(reply);
+                match self.stage(*append) {
+                    Ok(stage) => staged.push(Ok(stage)),
+                    Err(Stop::Refused(error)) => staged.push(Err(error)),
+                    Err(Stop::Failed(error)) => return Err(error),
+                }
+            }
+            self.conn.execute_batch(if self.next_row > from { "COMMIT" } else { "ROLLBACK" })
+        });
+        if let Err(error) = result {
+            let _ = self.conn.execute_batch("ROLLBACK");
+            // What was staged never was.
+            self.known.clear();
+            self.backlog.recall();
+            self.next_row = from;
+            let error = AppendError::Storage(error.to_string());
+            for reply in replies {
+                let _ = reply.send(Err(error.clone()));
+            }
+            return;
+        }
+        let items = || staged.iter().flatten().filter_map(|stage| stage.item.as_ref());
+        self.recent.add(
+            items().map(|item| (item.thread, Place { row: item.row, last: item.batch.last() })),
+        );
+        self.live.publish(items().map(|item| (item.thread, &item.batch)));
+        for (stage, reply) in staged.into_iter().zip(replies) {
+            let answer = stage.map(|stage| {
+                if let Some(item) = stage.item {
+                    self.backlog.push(item);
+                }
+                stage.answer
+            });
+            // The caller may have gone; what it appended stays.
+            let _ = reply.send(answer);
+        }
+    }
+
+    /// Writes one append inside the transaction. Refused, it leaves nothing there.
+    fn stage(&mut self, append: Append) -> Result<Staged, Stop> {
+        let target = self.target(&append)?;
+        if let Target::There(thread, _) = &target {
+            if let Some(own) = &append.key
+                && let Some((first, last, at, digest)) = self.used(thread.num, &own.text)?
+            {
+                if digest != own.digest {
+                    return Err(Stop::Refused(AppendError::KeyReused));
+                }
+                let thread = thread.clone();
+                let answer = Appended { thread, first, last, at, duplicate: true };
+                return Ok(Staged { answer, item: None });
+            }
+            if matches!(append.create, Create::New | Create::Branch { .. }) {
+                return Err(Stop::Refused(AppendError::Exists));
+            }
+        }
+        let head = target.head();
+        if let Expect::Head(expected) = append.expect
+            && expected != head
+        {
+            return Err(Stop::Refused(AppendError::Conflict { expected, head }));
+        }
+        let thread = match target {
+            Target::There(thread, _) => thread,
+            Target::New(branch) => self.create(&append.thread, branch)?,
+        };
+        let lines = append.events.into_iter().map(|draft| (draft.event, draft.source)).collect();
+        let batch = Arc::new(Batch::new(head + 1, self.clock, lines));
+        self.insert(&thread, append.key.as_ref(), &batch)?;
+        let (first, last, at) = (batch.first, batch.last(), batch.at);
+        self.known.insert(append.thread, Known { thread: thread.clone(), head: last });
+        let item = Item { row: self.next_row, thread: thread.num, key: append.key, batch };
+        self.next_row += 1;
+        self.backlog.announce(&item);
+        let answer = Appended { thread, first, last, at, duplicate: false };
+        Ok(Staged { answer, item: Some(item) })
+    }
+
+    fn insert(&self, thread: &ThreadRef, key: Option<&Key>, batch: &Batch) -> rusqlite::Result<()> {
+        let mut insert = self.conn.prepare_cached(
+            "INSERT INTO journal (row, thread, first, last, at, key, digest, body) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?;
+        insert.execute(params![
+            self.next_row,
+            thread.num,
+            batch.first as i64,
+            batch.last() as i64,
+            batch.at,
+            key.map(|key| key.text.as_str()),
+            key.map(|key| key.digest.as_slice()),
+            batch.body()
+        ])?;
+        Ok(())
+    }
+
+    /// Where an append goes.
+    fn target(&self, append: &Append) -> Result<Target, Stop> {
+        if let Some(known) = self.known.get(&append.thread) {
+            return Ok(Target::There(known.thread.clone(), known.head));
+        }
+        if let Some(thread) = find_thread(&self.conn, &append.thread)? {
+            let head = self.head(&thread)?;
+            return Ok(Target::There(thread, head));
+        }
+        match &append.create {
+            Create::Never => Err(Stop::Refused(AppendError::NotFound)),
+            Create::IfMissing | Create::New => Ok(Target::New(None)),
+            Create::Branch { from, at } => {
+                let head = self.head(from)?;
+                if *at > head {
+                    return Err(Stop::Refused(AppendError::BadBranch { head }));
+                }
+                Ok(Target::New(Some(Branch { parent: Arc::new(from.clone()), at: *at })))
+            }
+        }
+    }
+
+    /// The head of a thread that this commit has not touched.
+    fn head(&self, thread: &ThreadRef) -> rusqlite::Result<u64> {
+        match self.recent.head(thread.num) {
+            Some(head) => Ok(head),
+            None => written_head(&self.conn, thread),
+        }
+    }
+
+    fn create(&self, key: &ThreadKey, branch: Option<Branch>) -> rusqlite::Result<ThreadRef> {
+        let epoch = RandomState::new().build_hasher().finish() & 0x7fff_ffff;
+        let mut insert = self.conn.prepare_cached(
+            "INSERT INTO thread (tenant, id, epoch, created, parent, fork, head, updated) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?4)",
+        )?;
+        let parent = branch.as_ref().map(|branch| branch.parent.num);
+        let fork = branch.as_ref().map_or(0, |branch| branch.at as i64);
+        let (tenant, id) = (&*key.tenant, &*key.id);
+        let num = insert.insert(params![tenant, id, epoch as i64, self.clock, parent, fork])?;
+        Ok(ThreadRef { num, epoch, created: self.clock, branch })
+    }
+
+    /// What a key was used for.
+    fn used(&self, thread: i64, key: &str) -> rusqlite::Result<Option<Used>> {
+        if let Some(used) = self.backlog.key(thread, key) {
+            return Ok(Some(used));
+        }
+        let mut used = self.conn.prepare_cached(
+            "SELECT j.first, j.last, j.at, j.digest FROM idempotency i JOIN journal j \
+             ON j.row = i.row WHERE i.thread = ?1 AND i.key = ?2",
+        )?;
+        let row = used.query_row(params![thread, key], |row| {
+            Ok((
+                row.get::<_, i64>(0)? as u64,
+                row.get::<_, i64>(1)? as u64,
+                row.get(2)?,
+                row.get(3)?,
+            ))
+        });
+        row.optional()
+    }
+
+    /// Lets what follows behind catch up a little; `false` if it could not.
+    fn follow(&mut self) -> bool {
+        let rows = if self.backlog.len() > BACKLOG_MAX { usize::MAX } else { BACKLOG };
+        let followed = self.backlog.follow(&self.conn, rows);
+        match followed {
+            Ok(Some(done)) => {
+                self.recent.forget(done.threads.iter().copied(), done.row);
+                self.checkpoint();
+                true
+            }
+            Ok(None) => {
+                self.checkpoint();
+                true
+            }
+            // A full disk: the rows stay where they are and are tried again.
+            Err(_) => false,
+        }
+    }
+
+    /// Copies the write-ahead log back into the database once it has grown.
+    fn checkpoint(&self) {
+        let limit = if self.backlog.len() == 0 { CHECKPOINT_IDLE } else { CHECKPOINT_BUSY };
+        let size = std::fs::metadata(self.wal_path()).map_or(0, |wal| wal.len());
+        if i64::try_from(size / 4096).unwrap_or(i64::MAX) > limit {
+            let _ = self.conn.pragma_query_value(None, "wal_checkpoint(restart)", |_| Ok(()));
+        }
+    }
+
+    fn wal_path(&self) -> String {
+        format!("{}-wal", self.conn.path().unwrap_or_default())
+    }
+}

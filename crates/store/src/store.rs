@@ -1,0 +1,92 @@
+//! The store: a cheap handle to the writer, the readers and the live tails.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::live::{Live, Tail};
+use crate::sqlite::{Readers, Recent, Writer, WriterHandle, open};
+use crate::{
+    Append, AppendError, Appended, Limits, OpenError, Page, ReadError, ThreadKey, ThreadRef,
+};
+
+/// How to open a store.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Bounds of one append.
+    pub limits: Limits,
+}
+
+/// A journal on disk. Clones share it; it closes when the last is gone.
+#[derive(Debug, Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    writer: WriterHandle,
+    readers: Readers,
+    live: Arc<Live>,
+    limits: Limits,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Opens the store in a file, making it if it is not there.
+    pub fn open(path: &Path, options: Options) -> Result<Self, OpenError> {
+        let conn = open::writer(path)?;
+        let live = Arc::new(Live::default());
+        let recent = Arc::new(Recent::default());
+        let readers = Readers::new(path, recent.clone());
+        let writer =
+            Writer::start(conn, live.clone(), recent).map_err(|cause| open::failed(path, cause))?;
+        let inner = Inner { writer, readers, live, limits: options.limits, path: path.to_owned() };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// Appends events; when it answers, they are on disk.
+    pub async fn append(&self, append: Append) -> Result<Appended, AppendError> {
+        append.check(&self.inner.limits)?;
+        self.inner.writer.append(append).await
+    }
+
+    /// The thread, if it is there. Blocks for the disk.
+    pub fn thread(&self, key: &ThreadKey) -> Result<Option<ThreadRef>, ReadError> {
+        self.inner.readers.thread(key)
+    }
+
+    /// The last sequence number of a thread. Blocks for the disk.
+    pub fn head(&self, thread: &ThreadRef) -> Result<u64, ReadError> {
+        self.inner.readers.head(thread)
+    }
+
+    /// Reads entries after a sequence number: at least one if there is one, up to so many and
+    /// about so many bytes. Blocks for the disk.
+    pub fn read(
+        &self,
+        thread: &ThreadRef,
+        after: u64,
+        entries: usize,
+        bytes: usize,
+    ) -> Result<Page, ReadError> {
+        self.inner.readers.read(thread, after, entries, bytes)
+    }
+
+    /// The live end of a thread. Blocks for the disk.
+    pub fn tail(&self, thread: &ThreadRef) -> Result<Arc<Tail>, ReadError> {
+        // In this order: what is committed in between reaches the tail by itself.
+        let tail = self.inner.live.tail(thread.num);
+        tail.reached(self.head(thread)?);
+        Ok(tail)
+    }
+
+    /// Waits until all that follows behind the acknowledgement has caught up.
+    pub async fn settle(&self) -> Result<(), AppendError> {
+        self.inner.writer.settle().await
+    }
+}
