@@ -26,6 +26,12 @@ pub(crate) enum Error {
     NotJson { name: String, cause: SyntaxError },
     #[error("`{asked}` is not a version that `{dialect}` can be written for")]
     UnknownTarget { asked: String, dialect: &'static str, known: Vec<String> },
+    #[error(transparent)]
+    Store(#[from] selvedge_store::OpenError),
+    #[error("cannot listen on {address}: {cause}")]
+    Listen { address: String, cause: io::Error },
+    #[error("{address} can be reached from other machines, and there are no keys")]
+    Exposed { address: String },
 }
 
 impl Error {
@@ -52,7 +58,14 @@ impl Error {
                 Some("it has one form only: leave `--for` out".to_owned())
             }
             Self::UnknownTarget { known, .. } => Some(format!("use {}", known.join(" or "))),
-            Self::Read { .. } | Self::Write { .. } | Self::Empty { .. } => None,
+            Self::Exposed { .. } => {
+                Some("listen on 127.0.0.1, or another address of this machine only".to_owned())
+            }
+            Self::Read { .. }
+            | Self::Write { .. }
+            | Self::Empty { .. }
+            | Self::Store(_)
+            | Self::Listen { .. } => None,
         }
     }
 

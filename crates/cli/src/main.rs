@@ -14,6 +14,7 @@ mod error;
 mod input;
 mod inspect;
 mod output;
+mod serve;
 mod validate;
 
 use std::process::ExitCode;
@@ -42,6 +43,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Serve(serve::Args),
     Convert(convert::Args),
     Validate(validate::Args),
     Inspect(inspect::Args),
@@ -51,6 +53,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Serve(args) => serve::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Inspect(args) => inspect::run(&args),

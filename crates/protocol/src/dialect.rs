@@ -109,7 +109,7 @@ pub enum Carrier {
 }
 
 /// Reads records.
-pub trait Decoder {
+pub trait Decoder: Send {
     /// Reads one record and passes on what it means. A record that cannot be read is passed on
     /// as it is, without events.
     fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>));
@@ -124,7 +124,7 @@ pub trait Decoder {
 }
 
 /// Writes records for events that have no frame of the dialect.
-pub trait Encoder {
+pub trait Encoder: Send {
     /// Writes what the events say.
     fn batch(&mut self, batch: &Batch<'_>, out: &mut Records);
 

@@ -63,6 +63,7 @@ impl Batch {
         let skip = (seq + 1).saturating_sub(self.first) as usize;
         self.lines.iter().enumerate().skip(skip).map(|(i, (event, source))| Entry {
             seq: self.first + i as u64,
+            append: self.first,
             at: self.at,
             event: event.clone(),
             source: source.clone(),
@@ -75,6 +76,8 @@ impl Batch {
 pub struct Entry {
     /// Dense from 1.
     pub seq: u64,
+    /// The first entry of the append that brought it.
+    pub append: u64,
     /// When it was committed, in milliseconds since 1970.
     pub at: i64,
     /// The event: a JSON object.

@@ -8,7 +8,7 @@ use crate::residue::{Marks, Shapes};
 use crate::sse;
 
 /// A dialect's reading of one JSON value.
-pub trait ReadJson {
+pub trait ReadJson: Send {
     /// Whose it is.
     const ID: Id;
 

@@ -10,7 +10,7 @@ use crate::record::{Framing, Record, Role};
 use crate::residue::{Marks, Shapes};
 
 /// A dialect's reading of a document.
-pub trait ReadDocument {
+pub trait ReadDocument: Send {
     /// Whose it is.
     const ID: Id;
 

@@ -44,7 +44,8 @@ pub fn read_value<'a>(node: Node<'_, 'a>) -> Option<Raw<'a>> {
 /// Numbers shapes in the order they are first used, and writes instances by number.
 #[derive(Debug, Default)]
 pub struct ShapeWriter {
-    ids: HashMap<*const Shape, u32>,
+    /// By address: the shapes themselves are held below.
+    ids: HashMap<usize, u32>,
     shapes: Vec<Arc<Shape>>,
     written: usize,
     /// Literals that are used several times, by number.
@@ -60,7 +61,7 @@ impl ShapeWriter {
     /// The shape's number; new shapes are remembered until written.
     pub fn id(&mut self, shape: &Arc<Shape>) -> u32 {
         let next = self.shapes.len() as u32;
-        let id = *self.ids.entry(Arc::as_ptr(shape)).or_insert(next);
+        let id = *self.ids.entry(Arc::as_ptr(shape) as usize).or_insert(next);
         if id == next {
             // Keeping the shape alive keeps its address its own.
             self.shapes.push(shape.clone());

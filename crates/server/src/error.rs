@@ -1,0 +1,188 @@
+//! What went wrong, as every native answer tells it: one code, one message, one place.
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use selvedge_protocol::json::quote;
+use selvedge_store::{AppendError, ReadError};
+
+/// A stable name for what went wrong. Each has a line in `docs/errors.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "documented in docs/errors.md")]
+pub enum ErrorCode {
+    BadCursor,
+    BadEvent,
+    BadJson,
+    BadParameter,
+    BatchTooLarge,
+    BodyTooLarge,
+    Busy,
+    Conflict,
+    EventTooLarge,
+    Forbidden,
+    Internal,
+    KeyReused,
+    MethodNotAllowed,
+    NotFound,
+    Storage,
+    ThreadExists,
+    TooManyEvents,
+    Unauthorized,
+    UnknownDialect,
+}
+
+impl ErrorCode {
+    /// Its name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BadCursor => "bad_cursor",
+            Self::BadEvent => "bad_event",
+            Self::BadJson => "bad_json",
+            Self::BadParameter => "bad_parameter",
+            Self::BatchTooLarge => "batch_too_large",
+            Self::BodyTooLarge => "body_too_large",
+            Self::Busy => "busy",
+            Self::Conflict => "conflict",
+            Self::EventTooLarge => "event_too_large",
+            Self::Forbidden => "forbidden",
+            Self::Internal => "internal",
+            Self::KeyReused => "key_reused",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::NotFound => "not_found",
+            Self::Storage => "storage",
+            Self::ThreadExists => "thread_exists",
+            Self::TooManyEvents => "too_many_events",
+            Self::Unauthorized => "unauthorized",
+            Self::UnknownDialect => "unknown_dialect",
+        }
+    }
+
+    /// The status that goes with it.
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::BadCursor | Self::BadJson | Self::BadParameter | Self::UnknownDialect => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::BadEvent | Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::BatchTooLarge
+            | Self::BodyTooLarge
+            | Self::EventTooLarge
+            | Self::TooManyEvents => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Busy => StatusCode::TOO_MANY_REQUESTS,
+            Self::Conflict | Self::ThreadExists => StatusCode::CONFLICT,
+            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Storage => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    pub fn is_retryable(self) -> bool {
+        matches!(self, Self::Busy | Self::Storage)
+    }
+}
+
+/// An answer that says no.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    /// What went wrong.
+    pub code: ErrorCode,
+    /// The same for people.
+    pub message: String,
+    /// JSON pointer into the request's body.
+    pub pointer: Option<String>,
+    /// More for programs, as a JSON object.
+    pub details: Option<String>,
+}
+
+impl Error {
+    /// An error with a message.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), pointer: None, details: None }
+    }
+
+    /// At a place in the body.
+    #[must_use]
+    pub fn at(self, pointer: impl Into<String>) -> Self {
+        Self { pointer: Some(pointer.into()), ..self }
+    }
+
+    /// With more for programs, as a JSON object.
+    #[must_use]
+    pub fn with(self, details: String) -> Self {
+        Self { details: Some(details), ..self }
+    }
+
+    /// A thread that is not there, or not for this caller.
+    pub fn no_thread(id: &str) -> Self {
+        Self::new(ErrorCode::NotFound, format!("thread `{id}` not found"))
+    }
+
+    /// The answer's body.
+    pub fn body(&self) -> String {
+        let mut out = format!(
+            "{{\"error\":{{\"code\":\"{}\",\"message\":{}",
+            self.code.name(),
+            quote(&self.message)
+        );
+        if let Some(pointer) = &self.pointer {
+            out.push_str(",\"pointer\":");
+            out.push_str(&quote(pointer));
+        }
+        if let Some(details) = &self.details {
+            out.push_str(",\"details\":");
+            out.push_str(details);
+        }
+        out.push_str("}}");
+        out
+    }
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+        let mut response = (self.code.status(), json, self.body()).into_response();
+        if self.code.is_retryable() {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if self.code == ErrorCode::Unauthorized {
+            let scheme = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+        }
+        response
+    }
+}
+
+impl From<AppendError> for Error {
+    fn from(error: AppendError) -> Self {
+        let message = error.to_string();
+        match error {
+            AppendError::NotFound => Self::new(ErrorCode::NotFound, message),
+            AppendError::Exists => Self::new(ErrorCode::ThreadExists, message),
+            AppendError::Conflict { head, .. } => {
+                Self::new(ErrorCode::Conflict, message).with(format!("{{\"head\":{head}}}"))
+            }
+            AppendError::KeyReused => Self::new(ErrorCode::KeyReused, message),
+            AppendError::BadBranch { .. } => Self::new(ErrorCode::BadParameter, message).at("/at"),
+            AppendError::BadId { .. } => Self::new(ErrorCode::BadParameter, message).at("/id"),
+            AppendError::BadKey { .. } => Self::new(ErrorCode::BadParameter, message),
+            AppendError::NoEvents => Self::new(ErrorCode::BadEvent, message).at(""),
+            AppendError::TooManyEvents { .. } => Self::new(ErrorCode::TooManyEvents, message),
+            AppendError::EventTooLarge { index, .. } => {
+                Self::new(ErrorCode::EventTooLarge, message).at(format!("/{index}"))
+            }
+            AppendError::BatchTooLarge { .. } => Self::new(ErrorCode::BatchTooLarge, message),
+            AppendError::Busy => Self::new(ErrorCode::Busy, message),
+            AppendError::Closed | AppendError::Storage(_) => Self::new(ErrorCode::Storage, message),
+        }
+    }
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        Self::new(ErrorCode::Storage, error.to_string())
+    }
+}

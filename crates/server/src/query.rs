@@ -1,0 +1,44 @@
+//! Query strings.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use crate::{Error, ErrorCode};
+
+/// The parameters of a request, decoded; the last of a name counts.
+#[derive(Debug, Default)]
+pub(crate) struct Query<'a> {
+    pairs: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+impl<'a> Query<'a> {
+    pub(crate) fn new(raw: Option<&'a str>) -> Self {
+        Self { pairs: form_urlencoded::parse(raw.unwrap_or("").as_bytes()).collect() }
+    }
+
+    /// The value of a parameter; one that is there but empty is not.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.pairs.iter().rev().find(|(n, _)| n == name);
+        found.map(|(_, value)| value.as_ref()).filter(|value| !value.is_empty())
+    }
+
+    /// All values of a parameter, also those that are lists.
+    pub(crate) fn list(&self, name: &str) -> Vec<String> {
+        let values = self.pairs.iter().filter(|(n, _)| n == name);
+        let values = values.flat_map(|(_, value)| value.split(','));
+        values.map(str::trim).filter(|v| !v.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// A value of another type than text.
+    pub(crate) fn parsed<T: FromStr>(&self, name: &str, is: &str) -> Result<Option<T>, Error> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| {
+            let message = format!("`{name}` must be {is}, not `{}`", brief(text));
+            Error::new(ErrorCode::BadParameter, message)
+        })
+    }
+}
+
+fn brief(text: &str) -> String {
+    selvedge_protocol::validate::brief(text)
+}

@@ -1,0 +1,5 @@
+//! One folder per protocol, each with its routes.
+
+pub(crate) mod looopy;
+pub(crate) mod native;
+pub(crate) mod operations;

@@ -1,0 +1,51 @@
+//! The native API: small, and everything else is a view of it.
+
+mod events;
+pub(crate) mod stream;
+mod threads;
+
+use axum::routing::{get, post};
+use http::Method;
+
+use crate::auth::Scope;
+use crate::routes::Route;
+
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route {
+            method: Method::POST,
+            path: "/api/threads",
+            scope: Scope::Write,
+            about: "Make a thread",
+            handler: post(threads::create),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/threads/{id}",
+            scope: Scope::Read,
+            about: "A thread's state and head",
+            handler: get(threads::show),
+        },
+        Route {
+            method: Method::POST,
+            path: "/api/threads/{id}/events",
+            scope: Scope::Write,
+            about: "Append one event, an array of events, or one a line",
+            handler: post(events::append),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/threads/{id}/events",
+            scope: Scope::Read,
+            about: "Read a page of the journal",
+            handler: get(events::read),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/threads/{id}/stream",
+            scope: Scope::Read,
+            about: "Follow the journal, live and resumable",
+            handler: get(stream::open),
+        },
+    ]
+}

@@ -1,0 +1,155 @@
+//! Events: appended, read.
+
+use std::fmt::Write as _;
+use std::time::SystemTime;
+
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::{Path, RawQuery, State};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, header};
+use selvedge_protocol::journal::Cursor;
+use selvedge_protocol::json::from_utf8;
+use selvedge_protocol::time;
+use selvedge_store::{Append, Expect, Key};
+use sha2::{Digest as _, Sha256};
+
+use super::stream::{filter, start};
+use crate::auth::Principal;
+use crate::event::Stamp;
+use crate::query::Query;
+use crate::view::{Sieve, Start};
+use crate::{App, Error, ErrorCode};
+
+/// Entries of a page, unless asked otherwise, and at most.
+const PAGE: usize = 1000;
+const PAGE_MAX: usize = 10_000;
+/// Bytes of a page.
+const PAGE_BYTES: usize = 8 << 20;
+
+/// `POST /api/threads/{id}/events`
+pub(crate) async fn append(
+    State(app): State<App>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Error> {
+    let drafts = Stamp::new(&id, now()).events(&body)?;
+    let thread = principal.thread(&id);
+    let mut append = Append::new(thread.clone(), drafts);
+    append.key = key(&headers, &body)?;
+    if let Some(expected) = headers.get(header::IF_MATCH) {
+        append.expect = match expected_head(expected.as_bytes())? {
+            Expected::Any => Expect::Anything,
+            Expected::Seq(seq) => Expect::Head(seq),
+            Expected::Cursor(cursor) => {
+                let known = app.thread(&thread).await?;
+                if known.epoch != cursor.epoch {
+                    let message = "`If-Match` is a cursor of another journal";
+                    return Err(Error::new(ErrorCode::Conflict, message));
+                }
+                Expect::Head(cursor.seq)
+            }
+        };
+    }
+    let appended = app.store().append(append).await.map_err(|error| match error {
+        selvedge_store::AppendError::NotFound => Error::no_thread(&id),
+        other => other.into(),
+    })?;
+    let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
+    let body = format!(
+        "{{\"first\":{},\"last\":{},\"cursor\":\"{cursor}\",\"duplicate\":{}}}",
+        appended.first, appended.last, appended.duplicate
+    );
+    let headers = [
+        (header::CONTENT_TYPE, "application/json".to_owned()),
+        (header::ETAG, format!("\"{cursor}\"")),
+    ];
+    Ok((headers, body).into_response())
+}
+
+/// `GET /api/threads/{id}/events`
+pub(crate) async fn read(
+    State(app): State<App>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Error> {
+    let query = Query::new(query.as_deref());
+    let limit = query.parsed("limit", "a number from 1 to 10000")?.unwrap_or(PAGE);
+    if !(1..=PAGE_MAX).contains(&limit) {
+        let message = "`limit` must be a number from 1 to 10000";
+        return Err(Error::new(ErrorCode::BadParameter, message));
+    }
+    let mut sieve = Sieve::new(filter(&query, &principal)?);
+    let thread = app.thread(&principal.thread(&id)).await?;
+    let after = match start(&query, &HeaderMap::new())?.unwrap_or(Start::Earliest) {
+        Start::Earliest => 0,
+        Start::Tail => u64::MAX,
+        Start::After(place) if place.cursor.epoch == thread.epoch => place.cursor.seq,
+        Start::After(place) => {
+            let message = format!("cursor `{}` is of another journal", place.cursor);
+            return Err(Error::new(ErrorCode::BadCursor, message));
+        }
+    };
+    let _ = headers;
+    let of = thread.clone();
+    let page = app.blocking(move |store| Ok(store.read(&of, after, limit, PAGE_BYTES)?)).await?;
+    let mut out = String::from("{\"entries\":[");
+    let mut seen = after.min(page.head);
+    for entry in &page.entries {
+        seen = entry.seq;
+        let event = from_utf8(&entry.event).unwrap_or("{}");
+        if sieve.pass(event).is_none() {
+            continue;
+        }
+        if !out.ends_with('[') {
+            out.push(',');
+        }
+        let at = time::from_millis(entry.at).unwrap_or_default();
+        let _ = write!(out, "{{\"seq\":{},\"at\":\"{at}\",\"event\":{event}}}", entry.seq);
+    }
+    let cursor = Cursor { epoch: thread.epoch, seq: seen };
+    let _ = write!(out, "],\"cursor\":\"{cursor}\",\"head\":{}}}", page.head);
+    Ok(([(header::CONTENT_TYPE, "application/json")], out).into_response())
+}
+
+/// The request's idempotency key, with a digest of what it is for.
+pub(crate) fn key(headers: &HeaderMap, body: &[u8]) -> Result<Option<Key>, Error> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let text = value.to_str().map_err(|_| {
+        Error::new(ErrorCode::BadParameter, "`Idempotency-Key` must be visible ASCII")
+    })?;
+    Ok(Some(Key { text: text.to_owned(), digest: Sha256::digest(body).into() }))
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now() -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
+}
+
+enum Expected {
+    Any,
+    Seq(u64),
+    Cursor(Cursor),
+}
+
+/// `If-Match`: a cursor, quoted or not, or a sequence number.
+fn expected_head(value: &[u8]) -> Result<Expected, Error> {
+    let text = std::str::from_utf8(value).unwrap_or("").trim();
+    let text = text.strip_prefix("W/").unwrap_or(text);
+    let text = text.trim_matches('"');
+    if text == "*" {
+        return Ok(Expected::Any);
+    }
+    if let Ok(cursor) = text.parse() {
+        return Ok(Expected::Cursor(cursor));
+    }
+    text.parse().map(Expected::Seq).map_err(|_| {
+        let message = "`If-Match` must be a cursor or a sequence number";
+        Error::new(ErrorCode::BadCursor, message)
+    })
+}

@@ -1,0 +1,121 @@
+//! Threads: made, shown.
+
+use axum::Extension;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, StatusCode, header};
+use selvedge_protocol::journal::Cursor;
+use selvedge_protocol::json::{Doc, Node, quote};
+use selvedge_store::{Append, Create, ThreadRef};
+
+use super::events::{key, now};
+use crate::auth::Principal;
+use crate::event::Stamp;
+use crate::{App, Error, ErrorCode};
+
+/// `POST /api/threads`
+pub(crate) async fn create(
+    State(app): State<App>,
+    Extension(principal): Extension<Principal>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, Error> {
+    let text = if body.is_empty() { &b"{}"[..] } else { &body };
+    let doc = Doc::parse_bytes(text)
+        .map_err(|error| Error::new(ErrorCode::BadJson, format!("not JSON: {error}")))?;
+    let root = doc.root();
+    if !root.is_object() {
+        return Err(Error::new(ErrorCode::BadParameter, "expected an object").at(""));
+    }
+    let text = |name: &str| -> Result<Option<String>, Error> {
+        match root.some(name) {
+            Some(value) => value.str().map(|text| Some(text.into_owned())).ok_or_else(|| {
+                let message = format!("`{name}` must be a string");
+                Error::new(ErrorCode::BadParameter, message).at(format!("/{name}"))
+            }),
+            None => Ok(None),
+        }
+    };
+    let id = text("id")?.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+    if id.is_empty() || id.len() > 256 || id.contains(|c: char| c.is_control()) {
+        let message = "`id` must have 1 to 256 bytes and no control characters";
+        return Err(Error::new(ErrorCode::BadParameter, message).at("/id"));
+    }
+    text("title")?;
+    if root.some("metadata").is_some_and(|metadata| !metadata.is_object()) {
+        let message = "`metadata` must be an object";
+        return Err(Error::new(ErrorCode::BadParameter, message).at("/metadata"));
+    }
+    let mut events = format!("[{{\"kind\":\"thread-created\",\"contextId\":{}", quote(&id));
+    for name in ["title", "metadata"] {
+        if let Some(value) = root.some(name) {
+            events.push_str(&format!(",\"{name}\":{}", value.raw()));
+        }
+    }
+    events.push('}');
+    for (i, agent) in root.some("agents").into_iter().flat_map(Node::children).enumerate() {
+        let agent_id = if agent.is_string() { Some(agent) } else { agent.some("id") };
+        let Some(agent_id) = agent_id.filter(|id| id.is_string()) else {
+            let message = "an agent is an id, or an object with one";
+            return Err(Error::new(ErrorCode::BadParameter, message).at(format!("/agents/{i}")));
+        };
+        events.push_str(&format!(
+            ",{{\"kind\":\"participant-joined\",\"participantId\":{},\"role\":\"agent\"",
+            agent_id.raw()
+        ));
+        for name in ["name", "model", "metadata"] {
+            if let Some(value) = agent.some(name) {
+                events.push_str(&format!(",\"{name}\":{}", value.raw()));
+            }
+        }
+        events.push('}');
+    }
+    events.push(']');
+    let drafts = Stamp::new(&id, now()).events(events.as_bytes())?;
+    let mut append = Append::new(principal.thread(&id), drafts).creating(Create::New);
+    append.key = key(&headers, &body)?;
+    let appended = app.store().append(append).await?;
+    let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
+    let body = format!(
+        "{{\"id\":{},\"cursor\":\"{cursor}\",\"head\":{},\"duplicate\":{}}}",
+        quote(&id),
+        appended.last,
+        appended.duplicate
+    );
+    let location = format!("/api/threads/{}", encode(&id));
+    let status = if appended.duplicate { StatusCode::OK } else { StatusCode::CREATED };
+    let headers = [
+        (header::CONTENT_TYPE, "application/json".to_owned()),
+        (header::LOCATION, location),
+        (header::ETAG, format!("\"{cursor}\"")),
+    ];
+    Ok((status, headers, body).into_response())
+}
+
+/// `GET /api/threads/{id}`
+pub(crate) async fn show(
+    State(app): State<App>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+) -> Result<Response, Error> {
+    let thread = app.thread(&principal.thread(&id)).await?;
+    let of = thread.clone();
+    let head = app.blocking(move |store| Ok(store.head(&of)?)).await?;
+    let cursor = Cursor { epoch: thread.epoch, seq: head };
+    let headers = [
+        (header::CONTENT_TYPE, "application/json".to_owned()),
+        (header::ETAG, format!("\"{cursor}\"")),
+    ];
+    Ok((headers, summary(&id, &thread, head)).into_response())
+}
+
+fn summary(id: &str, thread: &ThreadRef, head: u64) -> String {
+    let cursor = Cursor { epoch: thread.epoch, seq: head };
+    format!("{{\"id\":{},\"cursor\":\"{cursor}\",\"head\":{head}}}", quote(id))
+}
+
+/// A segment of a path.
+fn encode(id: &str) -> String {
+    form_urlencoded::byte_serialize(id.as_bytes()).collect::<String>().replace('+', "%20")
+}

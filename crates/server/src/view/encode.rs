@@ -1,0 +1,280 @@
+//! From entries to what a view shows of them.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use selvedge_protocol::dialect::{
+    self, DecodeOptions, Decoder, Dialect, EncodeOptions, Encoding, Id,
+};
+use selvedge_protocol::json::from_utf8;
+use selvedge_protocol::record::{Framing, Record, Role, split};
+use selvedge_store::{Batch, Entry, ReadError, Store, ThreadRef};
+
+use super::filter::Sieve;
+use super::{Chunk, Kind};
+
+/// How a view spells events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Format {
+    /// Every event as it stands in the journal.
+    Native,
+    /// In a dialect that has streams.
+    Dialect(Id),
+}
+
+impl Format {
+    /// The format of that name, if it is one that has streams.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        if name == "native" {
+            return Some(Self::Native);
+        }
+        let dialect = dialect::named(name)?;
+        let streams = matches!(dialect.framing, Framing::Sse | Framing::Lines);
+        streams.then_some(Self::Dialect(dialect.id))
+    }
+}
+
+/// Spells a thread's entries, one after the other.
+pub(crate) struct Encoder {
+    epoch: u64,
+    sieve: Sieve,
+    dialect: Option<Spelling>,
+    past: bool,
+    /// Records of the next batch that the reader has already.
+    skip: usize,
+}
+
+/// A thread in a dialect.
+struct Spelling {
+    dialect: &'static Dialect,
+    decoder: Box<dyn Decoder>,
+    encoding: Encoding,
+    out: Vec<u8>,
+    /// The first entry of the record that is being gathered, and which of its events pass.
+    first: Option<u64>,
+    passed: Vec<bool>,
+}
+
+impl Encoder {
+    pub(super) fn new(kind: &Kind, epoch: u64) -> Self {
+        let dialect = match kind.format {
+            Format::Native => None,
+            Format::Dialect(id) => dialect::get(id),
+        };
+        let dialect = dialect.map(Spelling::new);
+        let past = dialect.is_some() || kind.filter.needs_the_past();
+        Self { epoch, sieve: Sieve::new(kind.filter.clone()), dialect, past, skip: 0 }
+    }
+
+    /// Whether what it shows of an entry depends on earlier ones.
+    pub(super) fn needs_the_past(&self) -> bool {
+        self.past
+    }
+
+    /// Leaves out the first records of what it shows next.
+    pub(super) fn skip(&mut self, records: usize) {
+        self.skip = records;
+    }
+
+    /// What it shows of batches after an entry.
+    pub(super) fn batches(&mut self, after: u64, batches: &[Arc<Batch>]) -> Chunk {
+        let mut chunk = Draft::new(after);
+        for batch in batches {
+            let after = chunk.last;
+            self.row(batch.after(after), &mut chunk);
+        }
+        chunk.finish()
+    }
+
+    /// What it shows of a page of the journal. Blocks for the disk.
+    pub(super) fn page(
+        &mut self,
+        store: &Store,
+        thread: &ThreadRef,
+        after: u64,
+        bytes: usize,
+    ) -> Result<Chunk, ReadError> {
+        let page = store.read(thread, after, usize::MAX, bytes)?;
+        let mut chunk = Draft::new(after);
+        self.row(page.entries.into_iter(), &mut chunk);
+        Ok(chunk.finish())
+    }
+
+    /// Goes through the past up to an entry, for what it has to remember of it; says how far it
+    /// came. Blocks for the disk.
+    pub(super) fn past(
+        &mut self,
+        store: &Store,
+        thread: &ThreadRef,
+        after: u64,
+        upto: u64,
+        bytes: usize,
+    ) -> Result<u64, ReadError> {
+        let page = store.read(thread, after, usize::MAX, bytes)?;
+        let mut chunk = Draft::new(after);
+        self.row(page.entries.into_iter().take_while(|entry| entry.seq <= upto), &mut chunk);
+        Ok(chunk.last)
+    }
+
+    fn row(&mut self, entries: impl Iterator<Item = Entry>, out: &mut Draft) {
+        match &mut self.dialect {
+            None => {
+                for entry in entries {
+                    self.native(&entry, out);
+                }
+            }
+            Some(_) => self.spell(entries, out),
+        }
+    }
+
+    fn native(&mut self, entry: &Entry, out: &mut Draft) {
+        out.last = entry.seq;
+        let Ok(event) = from_utf8(&entry.event) else { return };
+        if let Some(kind) = self.sieve.pass(event) {
+            // A browser's EventSource keeps `error` for itself.
+            let name = if kind == "error" { "thread-error" } else { kind.as_ref() };
+            let epoch = self.epoch;
+            let _ = write!(out.text, "id: {epoch}.{}\nevent: {name}\ndata: ", entry.seq);
+            out.text.push_str(event);
+            out.text.push_str("\n\n");
+            out.end();
+        }
+    }
+
+    /// Spells entries in the dialect, record by record.
+    fn spell(&mut self, entries: impl Iterator<Item = Entry>, out: &mut Draft) {
+        let Self { epoch, sieve, dialect: Some(spelling), skip, .. } = self else { return };
+        let mut line = String::new();
+        for entry in entries {
+            if entry.append == entry.seq {
+                spelling.begin();
+            }
+            let text = from_utf8(&entry.event).unwrap_or("{}");
+            spelling.first.get_or_insert(entry.seq);
+            spelling.passed.push(sieve.pass(text).is_some());
+            line.clear();
+            let _ = write!(line, "{{\"seq\":{},\"event\":{text}", entry.seq);
+            if let Some(source) = &entry.source {
+                line.push_str(",\"source\":");
+                line.push_str(from_utf8(source).unwrap_or("null"));
+            }
+            line.push('}');
+            out.last = entry.seq;
+            if let Some(first) = spelling.entry(&line) {
+                spelling.write(*epoch, first, skip, out);
+            }
+        }
+    }
+}
+
+impl Spelling {
+    fn new(dialect: &'static Dialect) -> Self {
+        Self {
+            dialect,
+            decoder: journal(),
+            encoding: Encoding::new(dialect, &EncodeOptions::default()),
+            out: Vec::new(),
+            first: None,
+            passed: Vec::new(),
+        }
+    }
+
+    /// An append begins: what its records say stands by itself.
+    fn begin(&mut self) {
+        self.decoder = journal();
+        self.first = None;
+        self.passed.clear();
+    }
+
+    /// Takes in a line; gives the first entry of the record that it completes.
+    fn entry(&mut self, line: &str) -> Option<u64> {
+        let Self { decoder, encoding, out, passed, .. } = self;
+        let mut complete = false;
+        decoder.record(Record::alone(line), &mut |mut batch| {
+            complete = true;
+            let whole = passed.iter().all(|passed| *passed);
+            if !whole {
+                // A record that may not be seen whole is told by what may be seen of it.
+                let mut passed = passed.iter();
+                batch.events.retain(|_| *passed.next().unwrap_or(&false));
+                batch.frame = None;
+            }
+            encoding.batch(&batch, out);
+        });
+        if !complete {
+            return None;
+        }
+        self.passed.clear();
+        self.first.take()
+    }
+
+    /// Writes what was spelled, every record with the place it brings the reader to.
+    fn write(&mut self, epoch: u64, first: u64, skip: &mut usize, chunk: &mut Draft) {
+        let out = std::mem::take(&mut self.out);
+        let text = from_utf8(&out).unwrap_or("");
+        let mut records = Vec::new();
+        split(self.dialect.framing, text, |record| {
+            if record.role == Role::Item && !record.body.trim().is_empty() {
+                records.push(record.body);
+            }
+        });
+        let count = records.len();
+        if count > 0 {
+            for (i, body) in records.into_iter().enumerate().skip(std::mem::take(skip)) {
+                let _ = match i + 1 == count {
+                    true => writeln!(chunk.text, "id: {epoch}.{}", chunk.last),
+                    false => writeln!(chunk.text, "id: {epoch}.{}.{}", first - 1, i + 1),
+                };
+                push_event(self.dialect.framing, body, &mut chunk.text);
+            }
+            chunk.end();
+        }
+        self.out = out;
+        self.out.clear();
+    }
+}
+
+/// A decoder of journal lines.
+fn journal() -> Box<dyn Decoder> {
+    (dialect::journal::DIALECT.decoder)(&DecodeOptions::default())
+}
+
+/// Appends a record as a server-sent event, without an id of its own.
+fn push_event(framing: Framing, body: &str, out: &mut String) {
+    if framing != Framing::Sse || body.starts_with(['{', '[']) {
+        out.push_str("data: ");
+        out.push_str(body.trim_end());
+    } else {
+        for line in body.trim_end().lines().filter(|line| !line.starts_with("id:")) {
+            out.push_str(line);
+            out.push('\n');
+        }
+        out.pop();
+    }
+    out.push_str("\n\n");
+}
+
+/// A chunk in the making.
+struct Draft {
+    after: u64,
+    last: u64,
+    text: String,
+    ends: Vec<(u64, usize)>,
+}
+
+impl Draft {
+    fn new(after: u64) -> Self {
+        Self { after, last: after, text: String::new(), ends: Vec::new() }
+    }
+
+    /// What is shown of the last entry ends here.
+    fn end(&mut self) {
+        self.ends.push((self.last, self.text.len()));
+    }
+
+    fn finish(self) -> Chunk {
+        let bytes = Bytes::from(self.text);
+        Chunk { after: self.after, last: self.last, bytes, ends: self.ends }
+    }
+}

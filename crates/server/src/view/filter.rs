@@ -1,0 +1,167 @@
+//! Which events a reader gets.
+
+use std::collections::HashSet;
+
+use selvedge_protocol::json::{Doc, Node};
+
+use crate::auth::Visibility;
+
+/// What a reader asked for, and may see.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Filter {
+    /// These kinds; `content-*` stands for all that begin so. Empty: all.
+    pub(crate) kinds: Vec<String>,
+    /// Events of these tasks. Empty: all.
+    pub(crate) tasks: Vec<String>,
+    pub(crate) descendants: Descendants,
+    /// Events of these participants. Empty: all.
+    pub(crate) participants: Vec<String>,
+    pub(crate) thoughts: Thoughts,
+    /// Thoughts of these types. Empty: all.
+    pub(crate) thought_types: Vec<String>,
+    /// Thoughts at least so confident, in thousandths; those that do not say pass.
+    pub(crate) min_confidence: Option<u32>,
+    pub(crate) sees: Visibility,
+}
+
+/// Whether a task's subtasks count as the task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Descendants {
+    Included,
+    Left,
+}
+
+/// The wordiest thoughts a reader gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Thoughts {
+    Off,
+    Brief,
+    Normal,
+    Detailed,
+}
+
+impl Thoughts {
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "off" => Self::Off,
+            "brief" => Self::Brief,
+            "normal" => Self::Normal,
+            "detailed" => Self::Detailed,
+            _ => return None,
+        })
+    }
+}
+
+impl Filter {
+    /// Everything that may be seen.
+    pub(crate) fn all(sees: Visibility) -> Self {
+        Self {
+            kinds: Vec::new(),
+            tasks: Vec::new(),
+            descendants: Descendants::Included,
+            participants: Vec::new(),
+            thoughts: Thoughts::Detailed,
+            thought_types: Vec::new(),
+            min_confidence: None,
+            sees,
+        }
+    }
+
+    /// Whether what passes depends on earlier events.
+    pub(crate) fn needs_the_past(&self) -> bool {
+        !self.tasks.is_empty() && self.descendants == Descendants::Included
+    }
+}
+
+/// A filter at work on one thread.
+#[derive(Debug)]
+pub(crate) struct Sieve {
+    filter: Filter,
+    /// Subtasks of the tasks asked for.
+    tasks: HashSet<String>,
+}
+
+impl Sieve {
+    pub(crate) fn new(filter: Filter) -> Self {
+        Self { filter, tasks: HashSet::new() }
+    }
+
+    /// The event's kind, if the event passes.
+    pub(crate) fn pass<'a>(&mut self, event: &'a str) -> Option<std::borrow::Cow<'a, str>> {
+        let doc = Doc::parse(event).ok()?;
+        let root = doc.root();
+        let kind = root.get("kind")?.str()?;
+        let filter = &self.filter;
+        let visible = visibility(root, &kind) <= filter.sees;
+        let wanted = filter.kinds.is_empty() || filter.kinds.iter().any(|k| matches(k, &kind));
+        let passes = visible
+            && wanted
+            && thoughts_pass(filter, root, &kind)
+            && participants_pass(filter, root)
+            && self.task_passes(root);
+        passes.then_some(kind)
+    }
+
+    fn task_passes(&mut self, event: Node<'_, '_>) -> bool {
+        if self.filter.tasks.is_empty() {
+            return true;
+        }
+        let asked = |sieve: &Self, id: &str| {
+            sieve.filter.tasks.iter().any(|task| task == id) || sieve.tasks.contains(id)
+        };
+        let text = |name| event.get(name).and_then(Node::str);
+        let task = text("taskId");
+        if self.filter.descendants == Descendants::Included {
+            // A task says whose it is when it begins, and its parent says what it began.
+            for (parent, child) in
+                [(text("parentTaskId"), task.clone()), (task.clone(), text("subtaskId"))]
+            {
+                if let (Some(parent), Some(child)) = (parent, child)
+                    && asked(self, &parent)
+                {
+                    self.tasks.insert(child.into_owned());
+                }
+            }
+        }
+        task.is_some_and(|task| asked(self, &task))
+    }
+}
+
+fn matches(pattern: &str, kind: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(prefix) => kind.starts_with(prefix),
+        None => pattern == kind,
+    }
+}
+
+/// Who may see an event: what it says, but never more than its kind allows.
+fn visibility(event: Node<'_, '_>, kind: &str) -> Visibility {
+    let own = event.get("visibility").and_then(Node::str);
+    let own = own.and_then(|name| Visibility::named(&name)).unwrap_or(Visibility::Participants);
+    if kind.starts_with("internal:") { Visibility::Internal } else { own }
+}
+
+fn thoughts_pass(filter: &Filter, event: Node<'_, '_>, kind: &str) -> bool {
+    if !matches!(kind, "thought-stream" | "internal:thought-process") {
+        return true;
+    }
+    let text = |name| event.get(name).and_then(Node::str);
+    let verbosity = text("verbosity").and_then(|name| Thoughts::named(&name));
+    let types = &filter.thought_types;
+    filter.thoughts != Thoughts::Off
+        && verbosity.unwrap_or(Thoughts::Normal) <= filter.thoughts
+        && (types.is_empty()
+            || text("thoughtType").is_some_and(|own| types.iter().any(|t| *t == own)))
+        && match (filter.min_confidence, event.get("confidence").and_then(Node::f64)) {
+            (Some(least), Some(own)) => own * 1000.0 >= f64::from(least),
+            _ => true,
+        }
+}
+
+fn participants_pass(filter: &Filter, event: Node<'_, '_>) -> bool {
+    filter.participants.is_empty()
+        || ["agentId", "participantId", "author", "userId"].iter().any(|name| {
+            let own = event.get(name).and_then(Node::str);
+            own.is_some_and(|own| filter.participants.iter().any(|p| *p == own))
+        })
+}

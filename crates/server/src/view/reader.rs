@@ -1,0 +1,240 @@
+//! One reader of a view: the resume contract, as a stream of bytes.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use selvedge_protocol::journal::Cursor;
+use selvedge_protocol::json::quote;
+use selvedge_store::{Store, ThreadRef};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Encoder, Next, PIECE, Shown, View};
+use crate::{App, Error, ErrorCode};
+
+/// Proxies close what is silent; ten seconds is safe with all of them.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// Where a reader begins, as it asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    Earliest,
+    Tail,
+    After(Place),
+}
+
+/// What a reader has seen: all up to a cursor, and some records of what follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) cursor: Cursor,
+    pub(crate) records: usize,
+}
+
+impl FromStr for Start {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let bad = || {
+            let message = format!(
+                "`{}` is not a cursor: expected `<epoch>.<seq>`, `earliest` or `tail`",
+                selvedge_protocol::validate::brief(text)
+            );
+            Error::new(ErrorCode::BadCursor, message)
+        };
+        match text {
+            "earliest" | "0" => return Ok(Self::Earliest),
+            "tail" => return Ok(Self::Tail),
+            _ => {}
+        }
+        let mut parts = text.splitn(3, '.');
+        let head = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+        let cursor = format!("{}.{}", head.0, head.1).parse().map_err(|_| bad())?;
+        let records = match parts.next() {
+            Some(records) if records.bytes().all(|b| b.is_ascii_digit()) => {
+                records.parse().map_err(|_| bad())?
+            }
+            Some(_) => return Err(bad()),
+            None => 0,
+        };
+        Ok(Self::After(Place { cursor, records }))
+    }
+}
+
+/// A reader of a view.
+pub(crate) struct Reader {
+    store: Store,
+    id: String,
+    view: Arc<View>,
+    heads: watch::Receiver<u64>,
+    /// The last entry looked at.
+    seen: u64,
+    /// The last entry whose id the reader knows.
+    told: u64,
+    /// Its own encoder, while it catches up.
+    own: Option<Encoder>,
+    skip: usize,
+    /// Control frames to send first.
+    first: Vec<String>,
+    caught_up: bool,
+    heartbeat: Instant,
+}
+
+impl Reader {
+    /// Opens a view for a reader. Blocks for the disk.
+    pub(crate) fn open(
+        app: &App,
+        id: &str,
+        thread: &ThreadRef,
+        kind: &super::Kind,
+        start: Start,
+    ) -> Result<Self, Error> {
+        let store = app.store().clone();
+        let view = app.views().open(&store, thread, kind)?;
+        let head = view.tail.head();
+        let mut first = Vec::new();
+        let place = match start {
+            Start::Earliest => Place { cursor: Cursor { epoch: thread.epoch, seq: 0 }, records: 0 },
+            Start::Tail => Place { cursor: Cursor { epoch: thread.epoch, seq: head }, records: 0 },
+            Start::After(place) => place,
+        };
+        let Place { cursor, records } = place;
+        let known = cursor.epoch == thread.epoch && cursor.seq <= head;
+        let (seen, skip) = if known { (cursor.seq, records) } else { (0, 0) };
+        if !known {
+            first.push(format!(
+                "event: gap\ndata: {{\"requested\":\"{cursor}\",\"earliest\":\"{}.0\",\
+                 \"head\":\"{}.{head}\",\"snapshot\":{}}}\n\n",
+                thread.epoch,
+                thread.epoch,
+                quote(&format!("/api/threads/{id}"))
+            ));
+        }
+        // Primes the reader's id, so that it can resume even if nothing else arrives.
+        let own_id = match skip {
+            0 => format!("{}.{seen}", thread.epoch),
+            _ => format!("{}.{seen}.{skip}", thread.epoch),
+        };
+        first.push(format!("retry: 1000\nid: {own_id}\n\n"));
+        let heads = view.tail.watch();
+        Ok(Self {
+            store,
+            id: id.to_owned(),
+            view,
+            heads,
+            seen,
+            told: seen,
+            own: None,
+            skip,
+            first,
+            caught_up: false,
+            heartbeat: Instant::now() + HEARTBEAT,
+        })
+    }
+
+    /// The next bytes for the reader.
+    pub(crate) async fn next(&mut self) -> Result<Bytes, Error> {
+        if !self.first.is_empty() {
+            return Ok(Bytes::from(self.first.drain(..).collect::<String>()));
+        }
+        loop {
+            let next = match (self.skip, &self.own) {
+                (0, None) => self.view.next(self.seen),
+                _ => Next::Behind,
+            };
+            match next {
+                Next::Bytes(shown) => {
+                    if let Some(bytes) = self.take(shown) {
+                        return Ok(bytes);
+                    }
+                }
+                Next::Behind => {
+                    let shown = self.page().await?;
+                    if let Some(bytes) = self.take(shown) {
+                        return Ok(bytes);
+                    }
+                }
+                Next::Nothing if !self.caught_up => {
+                    self.caught_up = true;
+                    let frame = format!(
+                        "event: caught-up\ndata: {{\"cursor\":\"{}.{}\"}}\n\n",
+                        self.view.thread.epoch, self.seen
+                    );
+                    return Ok(Bytes::from(self.position() + &frame));
+                }
+                Next::Nothing => {
+                    let seen = self.seen;
+                    let news = self.heads.wait_for(|head| *head > seen);
+                    let news = timeout_at(self.heartbeat, news).await.map(|head| head.is_ok());
+                    match news {
+                        Ok(true) => {}
+                        Ok(false) => return Err(Error::no_thread(&self.id)),
+                        Err(_) => {
+                            let position = self.position();
+                            let beat = if position.is_empty() { ":\n\n".into() } else { position };
+                            return Ok(Bytes::from(beat));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A frame that only moves the reader's id, where the filter kept everything back.
+    fn position(&mut self) -> String {
+        self.heartbeat = Instant::now() + HEARTBEAT;
+        if self.told == self.seen {
+            return String::new();
+        }
+        self.told = self.seen;
+        format!("id: {}.{}\n\n", self.view.thread.epoch, self.seen)
+    }
+
+    /// Goes on to what was looked at; gives the bytes, if it shows anything.
+    fn take(&mut self, shown: Shown) -> Option<Bytes> {
+        self.seen = shown.seen;
+        self.told = shown.told.unwrap_or(self.told);
+        if shown.bytes.is_empty() {
+            return None;
+        }
+        self.heartbeat = Instant::now() + HEARTBEAT;
+        Some(shown.bytes)
+    }
+
+    /// Catches up a page from the journal.
+    async fn page(&mut self) -> Result<Shown, Error> {
+        let (store, view, seen, skip) =
+            (self.store.clone(), self.view.clone(), self.seen, self.skip);
+        let own = self.own.take();
+        let run = move || -> Result<_, Error> {
+            let mut own = match own {
+                Some(own) => own,
+                None => {
+                    let mut own = Encoder::new(&view.kind, view.thread.epoch);
+                    let mut past = if own.needs_the_past() { 0 } else { seen };
+                    while past < seen {
+                        // The last page of the past must end where the reader stands.
+                        past = own.past(&store, &view.thread, past, seen, PIECE)?;
+                    }
+                    own.skip(skip);
+                    own
+                }
+            };
+            let chunk = own.page(&store, &view.thread, seen, PIECE)?;
+            if own.needs_the_past() {
+                view.catch_up(&store)?;
+            }
+            Ok((own, chunk))
+        };
+        let (own, chunk) = match tokio::task::spawn_blocking(run).await {
+            Ok(result) => result?,
+            Err(error) => return Err(Error::new(ErrorCode::Internal, error.to_string())),
+        };
+        self.skip = 0;
+        // Back to what all readers share, as soon as it has what comes next.
+        let shared = matches!(self.view.next(chunk.last), Next::Bytes(_) | Next::Nothing);
+        self.own = if shared || !own.needs_the_past() { None } else { Some(own) };
+        Ok(chunk.after(seen))
+    }
+}

@@ -1,0 +1,6 @@
+//! What the server promises, over real connections.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod refuse;
+mod resume;
+mod site;

@@ -1,0 +1,126 @@
+//! A server of its own for a test, and a reader of its streams.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use reqwest::{Client, Response, StatusCode};
+use selvedge_server::{App, Options};
+use selvedge_store::Store;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+pub(crate) struct Site {
+    pub(crate) url: String,
+    pub(crate) client: Client,
+    _folder: TempDir,
+}
+
+impl Site {
+    pub(crate) async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        let store = Store::open(&path, selvedge_store::Options::default()).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let app = App::new(store, Options::default());
+        tokio::spawn(selvedge_server::serve(app, listener, std::future::pending()));
+        Self { url, client: Client::new(), _folder: folder }
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: impl Into<String>) -> (StatusCode, Value) {
+        let request = self.client.post(format!("{}{path}", self.url)).body(body.into());
+        answer(request.send().await.unwrap()).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> (StatusCode, Value) {
+        answer(self.client.get(format!("{}{path}", self.url)).send().await.unwrap()).await
+    }
+
+    /// Makes a thread and says its epoch.
+    pub(crate) async fn thread(&self, id: &str) -> String {
+        let (status, made) = self.post("/api/threads", format!("{{\"id\":\"{id}\"}}")).await;
+        assert_eq!(status, StatusCode::CREATED);
+        made["cursor"].as_str().unwrap().split('.').next().unwrap().to_owned()
+    }
+
+    pub(crate) async fn stream(&self, path: &str, last: Option<&str>) -> Frames {
+        let mut request = self.client.get(format!("{}{path}", self.url));
+        if let Some(last) = last {
+            request = request.header("Last-Event-ID", last);
+        }
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Frames { response, text: String::new(), ready: VecDeque::new() }
+    }
+}
+
+pub(crate) async fn answer(response: Response) -> (StatusCode, Value) {
+    let status = response.status();
+    let text = response.text().await.unwrap();
+    (status, serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
+}
+
+/// One server-sent event, as it stands on the wire.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) text: String,
+}
+
+impl Frame {
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        let prefix = format!("{name}: ");
+        self.text.lines().find_map(|line| line.strip_prefix(prefix.as_str()))
+    }
+
+    pub(crate) fn data(&self) -> Value {
+        serde_json::from_str(self.field("data").unwrap()).unwrap()
+    }
+}
+
+/// The events of an open stream.
+pub(crate) struct Frames {
+    response: Response,
+    text: String,
+    ready: VecDeque<Frame>,
+}
+
+impl Frames {
+    pub(crate) async fn next(&mut self) -> Frame {
+        loop {
+            if let Some(frame) = self.ready.pop_front() {
+                return frame;
+            }
+            let piece = tokio::time::timeout(Duration::from_secs(20), self.response.chunk());
+            let piece = piece.await.expect("a frame in time").unwrap().expect("the stream ended");
+            self.text.push_str(std::str::from_utf8(&piece).unwrap());
+            while let Some(end) = self.text.find("\n\n") {
+                let rest = self.text.split_off(end + 2);
+                let text = std::mem::replace(&mut self.text, rest);
+                self.ready.push_back(Frame { text });
+            }
+        }
+    }
+
+    /// All frames up to the one that marks the live edge, which is left out.
+    pub(crate) async fn until_caught_up(&mut self) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        loop {
+            let frame = self.next().await;
+            if frame.field("event") == Some("caught-up") {
+                return frames;
+            }
+            frames.push(frame);
+        }
+    }
+
+    /// So many frames.
+    pub(crate) async fn take(&mut self, count: usize) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        while frames.len() < count {
+            frames.push(self.next().await);
+        }
+        frames
+    }
+}
