@@ -16,7 +16,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { body_bytes: 32 << 20 }
+        Self { body_bytes: 64 << 20 }
     }
 }
 

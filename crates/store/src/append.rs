@@ -163,6 +163,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { id_bytes: 256, events: 10_000, event_bytes: 4 << 20, batch_bytes: 16 << 20 }
+        Self { id_bytes: 256, events: 10_000, event_bytes: 16 << 20, batch_bytes: 32 << 20 }
     }
 }

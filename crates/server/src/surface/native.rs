@@ -3,6 +3,7 @@
 mod events;
 pub(crate) mod stream;
 mod threads;
+mod transfer;
 
 use axum::routing::{get, post};
 use http::Method;
@@ -46,6 +47,20 @@ pub(crate) fn routes() -> Vec<Route> {
             scope: Scope::Read,
             about: "Follow the journal, live and resumable",
             handler: get(stream::open),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/threads/{id}/export",
+            scope: Scope::Read,
+            about: "The thread in any dialect",
+            handler: get(transfer::export),
+        },
+        Route {
+            method: Method::POST,
+            path: "/api/import",
+            scope: Scope::Write,
+            about: "Make a thread from a source in any dialect",
+            handler: post(transfer::import),
         },
     ]
 }

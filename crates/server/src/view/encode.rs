@@ -4,15 +4,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use selvedge_protocol::dialect::{
-    self, DecodeOptions, Decoder, Dialect, EncodeOptions, Encoding, Id,
-};
+use selvedge_protocol::dialect::{self, Dialect, EncodeOptions, Encoding, Id};
 use selvedge_protocol::json::from_utf8;
-use selvedge_protocol::record::{Framing, Record, Role, split};
+use selvedge_protocol::record::{Framing, Role, split};
 use selvedge_store::{Batch, Entry, ReadError, Store, ThreadRef};
 
 use super::filter::Sieve;
 use super::{Chunk, Kind};
+use crate::retell::Retelling;
 
 /// How a view spells events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,12 +47,9 @@ pub(crate) struct Encoder {
 /// A thread in a dialect.
 struct Spelling {
     dialect: &'static Dialect,
-    decoder: Box<dyn Decoder>,
+    retelling: Retelling,
     encoding: Encoding,
     out: Vec<u8>,
-    /// The first entry of the record that is being gathered, and which of its events pass.
-    first: Option<u64>,
-    passed: Vec<bool>,
 }
 
 impl Encoder {
@@ -145,23 +141,10 @@ impl Encoder {
     /// Spells entries in the dialect, record by record.
     fn spell(&mut self, entries: impl Iterator<Item = Entry>, out: &mut Draft) {
         let Self { epoch, sieve, dialect: Some(spelling), skip, .. } = self else { return };
-        let mut line = String::new();
         for entry in entries {
-            if entry.append == entry.seq {
-                spelling.begin();
-            }
-            let text = from_utf8(&entry.event).unwrap_or("{}");
-            spelling.first.get_or_insert(entry.seq);
-            spelling.passed.push(sieve.pass(text).is_some());
-            line.clear();
-            let _ = write!(line, "{{\"seq\":{},\"event\":{text}", entry.seq);
-            if let Some(source) = &entry.source {
-                line.push_str(",\"source\":");
-                line.push_str(from_utf8(source).unwrap_or("null"));
-            }
-            line.push('}');
+            let passes = sieve.pass(from_utf8(&entry.event).unwrap_or("{}")).is_some();
             out.last = entry.seq;
-            if let Some(first) = spelling.entry(&line) {
+            if let Some(first) = spelling.entry(&entry, passes) {
                 spelling.write(*epoch, first, skip, out);
             }
         }
@@ -172,41 +155,16 @@ impl Spelling {
     fn new(dialect: &'static Dialect) -> Self {
         Self {
             dialect,
-            decoder: journal(),
+            retelling: Retelling::new(),
             encoding: Encoding::new(dialect, &EncodeOptions::default()),
             out: Vec::new(),
-            first: None,
-            passed: Vec::new(),
         }
     }
 
-    /// An append begins: what its records say stands by itself.
-    fn begin(&mut self) {
-        self.decoder = journal();
-        self.first = None;
-        self.passed.clear();
-    }
-
-    /// Takes in a line; gives the first entry of the record that it completes.
-    fn entry(&mut self, line: &str) -> Option<u64> {
-        let Self { decoder, encoding, out, passed, .. } = self;
-        let mut complete = false;
-        decoder.record(Record::alone(line), &mut |mut batch| {
-            complete = true;
-            let whole = passed.iter().all(|passed| *passed);
-            if !whole {
-                // A record that may not be seen whole is told by what may be seen of it.
-                let mut passed = passed.iter();
-                batch.events.retain(|_| *passed.next().unwrap_or(&false));
-                batch.frame = None;
-            }
-            encoding.batch(&batch, out);
-        });
-        if !complete {
-            return None;
-        }
-        self.passed.clear();
-        self.first.take()
+    /// Takes in an entry; gives the first entry of the record that it completes.
+    fn entry(&mut self, entry: &Entry, passes: bool) -> Option<u64> {
+        let Self { retelling, encoding, out, .. } = self;
+        retelling.entry(entry, passes, &mut |batch| encoding.batch(batch, out))
     }
 
     /// Writes what was spelled, every record with the place it brings the reader to.
@@ -233,11 +191,6 @@ impl Spelling {
         self.out = out;
         self.out.clear();
     }
-}
-
-/// A decoder of journal lines.
-fn journal() -> Box<dyn Decoder> {
-    (dialect::journal::DIALECT.decoder)(&DecodeOptions::default())
 }
 
 /// Appends a record as a server-sent event, without an id of its own.

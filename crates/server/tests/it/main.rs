@@ -4,3 +4,4 @@
 mod refuse;
 mod resume;
 mod site;
+mod transfer;

@@ -1,0 +1,88 @@
+//! From a source in any dialect to events for the journal, with what the events cannot hold.
+
+use bytes::Bytes;
+use selvedge_protocol::dialect::{self, DecodeOptions, Dialect, EncodeOptions, Encoding};
+use selvedge_protocol::journal::{Batch, Kind};
+use selvedge_protocol::json::{Doc, Node};
+use selvedge_store::Draft;
+
+/// Events and bytes of one append.
+const EVENTS: usize = 2000;
+const BYTES: usize = 4 << 20;
+
+/// What a source became: appends that stand each by itself.
+#[derive(Default)]
+pub(crate) struct Ingested {
+    /// The thread's id, where the source or the caller says it.
+    pub(crate) thread: Option<String>,
+    pub(crate) appends: Vec<Vec<Draft>>,
+    /// How many events there are that mean something.
+    pub(crate) events: usize,
+}
+
+/// Reads a source.
+pub(crate) fn ingest(from: &Dialect, source: &str, thread: Option<&str>) -> Ingested {
+    let options =
+        DecodeOptions { thread_id: thread.map(str::to_owned), ..DecodeOptions::default() };
+    let mut done = Ingested::default();
+    let mut lines = Lines::new(thread);
+    dialect::decode(from, &options, source, |batch| {
+        if lines.drafts.len() >= EVENTS || lines.bytes >= BYTES {
+            done.appends.push(lines.finish());
+        }
+        done.events += batch.events.len();
+        if done.thread.is_none() {
+            let created = batch.events.iter().find(|e| e.kind() == Kind::ThreadCreated);
+            done.thread = created.and_then(|e| e.str("contextId")).map(|id| id.into_owned());
+        }
+        lines.batch(&batch);
+    });
+    let last = lines.finish();
+    if !last.is_empty() {
+        done.appends.push(last);
+    }
+    done
+}
+
+/// Journal lines in the making.
+struct Lines {
+    options: EncodeOptions,
+    encoding: Encoding,
+    out: Vec<u8>,
+    drafts: Vec<Draft>,
+    bytes: usize,
+}
+
+impl Lines {
+    fn new(thread: Option<&str>) -> Self {
+        let options =
+            EncodeOptions { thread_id: thread.map(str::to_owned), ..EncodeOptions::default() };
+        let encoding = Encoding::new(&dialect::journal::DIALECT, &options);
+        Self { options, encoding, out: Vec::new(), drafts: Vec::new(), bytes: 0 }
+    }
+
+    fn batch(&mut self, batch: &Batch<'_>) {
+        self.out.clear();
+        self.encoding.batch(batch, &mut self.out);
+        let text = std::str::from_utf8(&self.out).unwrap_or("");
+        for line in text.lines() {
+            let Ok(doc) = Doc::parse(line) else { continue };
+            let part = |name| {
+                let node: Option<Node<'_, '_>> = doc.root().get(name);
+                node.map(|node| Bytes::copy_from_slice(node.raw().as_bytes()))
+            };
+            if let Some(event) = part("event") {
+                let draft = Draft { event, source: part("source") };
+                self.bytes += draft.size();
+                self.drafts.push(draft);
+            }
+        }
+    }
+
+    /// The append so far; what follows is another.
+    fn finish(&mut self) -> Vec<Draft> {
+        self.encoding = Encoding::new(&dialect::journal::DIALECT, &self.options);
+        self.bytes = 0;
+        std::mem::take(&mut self.drafts)
+    }
+}

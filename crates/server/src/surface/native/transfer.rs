@@ -1,0 +1,163 @@
+//! Threads in and out, in every dialect.
+
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, RawQuery, State};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use http::{HeaderValue, StatusCode, header};
+use selvedge_protocol::dialect::{self, Dialect, EncodeOptions, Encoding};
+use selvedge_protocol::journal::Cursor;
+use selvedge_protocol::json::{from_utf8, quote};
+use selvedge_protocol::record::Framing;
+use selvedge_store::{Append, Create, ThreadRef};
+
+use super::stream::filter;
+use crate::auth::Principal;
+use crate::ingest::ingest;
+use crate::query::Query;
+use crate::retell::Retelling;
+use crate::view::Sieve;
+use crate::{App, Error, ErrorCode};
+
+/// Bytes read from the journal at once.
+const PAGE: usize = 1 << 20;
+
+/// `POST /api/import?dialect=&thread=`
+pub(crate) async fn import(
+    State(app): State<App>,
+    Extension(principal): Extension<Principal>,
+    RawQuery(query): RawQuery,
+    body: Bytes,
+) -> Result<Response, Error> {
+    let query = Query::new(query.as_deref());
+    let text = from_utf8(&body).map_err(|error| {
+        let message = format!("invalid UTF-8 at byte {}", error.valid_up_to());
+        Error::new(ErrorCode::BadJson, message)
+    })?;
+    let from = match query.get("dialect") {
+        Some(name) => named(name)?,
+        None => dialect::detect(text.get(..8192).unwrap_or(text)).ok_or_else(|| {
+            let message = "cannot tell which dialect the body is in; name it with `?dialect=`";
+            Error::new(ErrorCode::UnknownDialect, message)
+        })?,
+    };
+    let thread = query.get("thread").map(str::to_owned);
+    let owned = body.clone();
+    let ingested = tokio::task::spawn_blocking(move || {
+        let text = from_utf8(&owned).unwrap_or("");
+        ingest(from, text, thread.as_deref())
+    });
+    let ingested = ingested.await.map_err(|e| Error::new(ErrorCode::Internal, e.to_string()))?;
+    if ingested.events == 0 {
+        let message = format!("nothing in the body could be read as `{}`", from.id.name());
+        return Err(Error::new(ErrorCode::BadEvent, message));
+    }
+    let id = query.get("thread").map(str::to_owned).or(ingested.thread);
+    let id = id.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+    let key = principal.thread(&id);
+    let mut head = 0;
+    let mut epoch = 0;
+    for (i, drafts) in ingested.appends.into_iter().enumerate() {
+        let append = Append::new(key.clone(), drafts).expecting(head);
+        let create = if i == 0 { Create::New } else { Create::Never };
+        let appended = app.store().append(append.creating(create)).await?;
+        (head, epoch) = (appended.last, appended.thread.epoch);
+    }
+    let cursor = Cursor { epoch, seq: head };
+    let body = format!(
+        "{{\"id\":{},\"dialect\":\"{}\",\"head\":{head},\"cursor\":\"{cursor}\"}}",
+        quote(&id),
+        from.id.name()
+    );
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    Ok((StatusCode::CREATED, json, body).into_response())
+}
+
+/// `GET /api/threads/{id}/export?dialect=`
+pub(crate) async fn export(
+    State(app): State<App>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Error> {
+    let query = Query::new(query.as_deref());
+    let to = named(query.get("dialect").unwrap_or("thread-protocol"))?;
+    let target = query.get("for").map(str::parse).transpose();
+    let target = target.map_err(|message| Error::new(ErrorCode::BadParameter, message))?;
+    let agent = query.get("agent").map(str::to_owned);
+    let options = EncodeOptions { thread_id: Some(id.clone()), agent, target };
+    let sieve = Sieve::new(filter(&query, &principal)?);
+    let thread = app.thread(&principal.thread(&id)).await?;
+    let of = thread.clone();
+    let upto = app.blocking(move |store| Ok(store.head(&of)?)).await?;
+    let upto = query.parsed("at", "a sequence number")?.map_or(upto, |at: u64| at.min(upto));
+    let export = Export {
+        app,
+        thread,
+        sieve,
+        retelling: Retelling::new(),
+        encoding: Some(Encoding::new(to, &options)),
+        seen: 0,
+        upto,
+    };
+    let bytes = stream::unfold(Some(export), |export| async { export?.step().await });
+    let mut response = Body::from_stream(bytes).into_response();
+    let kind = match to.framing {
+        Framing::Sse => "text/event-stream",
+        Framing::Lines => "application/x-ndjson",
+        Framing::Array | Framing::Document => "application/json",
+    };
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    Ok(response)
+}
+
+/// An export in the making, a page at a time.
+struct Export {
+    app: App,
+    thread: ThreadRef,
+    sieve: Sieve,
+    retelling: Retelling,
+    encoding: Option<Encoding>,
+    seen: u64,
+    upto: u64,
+}
+
+impl Export {
+    /// The next piece. An error ends the answer without its end, so that nobody takes it for whole.
+    async fn step(mut self) -> Option<(Result<Bytes, Error>, Option<Self>)> {
+        self.encoding.as_ref()?;
+        let app = self.app.clone();
+        let run = move |store: &selvedge_store::Store| {
+            let page = store.read(&self.thread, self.seen, usize::MAX, PAGE)?;
+            let mut out = Vec::new();
+            for entry in page.entries.iter().take_while(|entry| entry.seq <= self.upto) {
+                self.seen = entry.seq;
+                let passes = self.sieve.pass(from_utf8(&entry.event).unwrap_or("{}")).is_some();
+                if let Some(encoding) = &mut self.encoding {
+                    self.retelling.entry(entry, passes, &mut |batch| {
+                        encoding.batch(batch, &mut out);
+                    });
+                }
+            }
+            if (self.seen >= self.upto || page.entries.is_empty())
+                && let Some(encoding) = self.encoding.take()
+            {
+                encoding.finish(&mut out);
+            }
+            Ok((Bytes::from(out), self))
+        };
+        match app.blocking(run).await {
+            Ok((bytes, export)) => Some((Ok(bytes), Some(export))),
+            Err(error) => Some((Err(error), None)),
+        }
+    }
+}
+
+fn named(name: &str) -> Result<&'static Dialect, Error> {
+    dialect::named(name).ok_or_else(|| {
+        let names: Vec<&str> = dialect::ALL.iter().map(|d| d.id.name()).collect();
+        let message = format!("no dialect `{name}`; there are {}", names.join(", "));
+        Error::new(ErrorCode::UnknownDialect, message)
+    })
+}

@@ -1,0 +1,60 @@
+//! In and out: what is imported in a dialect is exported in it with the same bytes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::site::Site;
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { walk(&path, files) } else { files.push(path) }
+    }
+}
+
+#[tokio::test]
+async fn every_recording_comes_out_as_it_went_in() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../protocol/tests/fixtures");
+    let mut files = Vec::new();
+    walk(&root, &mut files);
+    files.sort();
+    let site = Site::start().await;
+    let mut same = 0;
+    for (i, file) in files.iter().enumerate() {
+        let Ok(text) = fs::read_to_string(file) else { continue };
+        let name = file.strip_prefix(&root).unwrap().display();
+        // Not every file there is a conversation.
+        let (status, answer) = site.post(&format!("/api/import?thread=t{i}"), text.clone()).await;
+        if matches!(answer["error"]["code"].as_str(), Some("unknown_dialect" | "bad_event")) {
+            continue;
+        }
+        assert_eq!(status.as_u16(), 201, "{name}: {answer}");
+        let dialect = answer["dialect"].as_str().unwrap();
+        let url =
+            format!("{}/api/threads/t{i}/export?dialect={dialect}&visibility=internal", site.url);
+        let exported = site.client.get(url).send().await.unwrap().text().await.unwrap();
+        assert_eq!(exported, text, "{name} as {dialect}");
+        same += 1;
+    }
+    assert!(same > 500, "only {same} recordings were tried");
+}
+
+#[tokio::test]
+async fn a_second_import_under_the_same_id_is_refused() {
+    let site = Site::start().await;
+    let source = r#"[{"parts":[{"content":"hi","timestamp":"2026-01-01T00:00:00Z","part_kind":"user-prompt"}],"kind":"request"}]"#;
+    let (status, first) = site.post("/api/import?thread=t", source).await;
+    assert_eq!((status.as_u16(), first["dialect"].as_str()), (201, Some("pydantic-ai")));
+    let (status, second) = site.post("/api/import?thread=t", source).await;
+    assert_eq!((status.as_u16(), second["error"]["code"].as_str()), (409, Some("thread_exists")));
+    let (status, unknown) = site.post("/api/import", "what is this?").await;
+    assert_eq!((status.as_u16(), &unknown["error"]["code"]), (400, &"unknown_dialect".into()));
+    let (_, page) = site.get("/api/threads/t/events").await;
+    assert_eq!(page["head"], first["head"]);
+    // And it can be read in any other.
+    for dialect in selvedge_protocol::dialect::ALL {
+        let path = format!("/api/threads/t/export?dialect={}", dialect.id.name());
+        let text = site.client.get(format!("{}{path}", site.url)).send().await.unwrap();
+        assert!(text.text().await.unwrap().contains("hi"), "{path}");
+    }
+}
