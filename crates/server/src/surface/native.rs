@@ -1,5 +1,6 @@
 //! The native API: small, and everything else is a view of it.
 
+mod branch;
 mod events;
 pub(crate) mod stream;
 mod threads;
@@ -47,6 +48,20 @@ pub(crate) fn routes() -> Vec<Route> {
             scope: Scope::Read,
             about: "Follow the journal, live and resumable",
             handler: get(stream::open),
+        },
+        Route {
+            method: Method::POST,
+            path: "/api/threads/{id}/fork",
+            scope: Scope::Write,
+            about: "Branch off at any point, without a copy",
+            handler: post(branch::fork),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/threads/{id}/diff",
+            scope: Scope::Read,
+            about: "What two threads have after the point they share",
+            handler: get(branch::diff),
         },
         Route {
             method: Method::GET,

@@ -11,7 +11,7 @@ use http::{HeaderMap, header};
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::from_utf8;
 use selvedge_protocol::time;
-use selvedge_store::{Append, Expect, Key};
+use selvedge_store::{Append, Expect, Key, Page};
 use sha2::{Digest as _, Sha256};
 
 use super::stream::{filter, start};
@@ -75,7 +75,6 @@ pub(crate) async fn read(
     Extension(principal): Extension<Principal>,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
-    headers: HeaderMap,
 ) -> Result<Response, Error> {
     let query = Query::new(query.as_deref());
     let limit = query.parsed("limit", "a number from 1 to 10000")?.unwrap_or(PAGE);
@@ -94,10 +93,18 @@ pub(crate) async fn read(
             return Err(Error::new(ErrorCode::BadCursor, message));
         }
     };
-    let _ = headers;
     let of = thread.clone();
     let page = app.blocking(move |store| Ok(store.read(&of, after, limit, PAGE_BYTES)?)).await?;
-    let mut out = String::from("{\"entries\":[");
+    let (list, seen) = entries(&page, after, &mut sieve);
+    let cursor = Cursor { epoch: thread.epoch, seq: seen };
+    let head = page.head;
+    let out = format!("{{\"entries\":[{list}],\"cursor\":\"{cursor}\",\"head\":{head}}}");
+    Ok(([(header::CONTENT_TYPE, "application/json")], out).into_response())
+}
+
+/// A page's entries as JSON, those that pass, and the last that was looked at.
+pub(super) fn entries(page: &Page, after: u64, sieve: &mut Sieve) -> (String, u64) {
+    let mut out = String::new();
     let mut seen = after.min(page.head);
     for entry in &page.entries {
         seen = entry.seq;
@@ -105,15 +112,13 @@ pub(crate) async fn read(
         if sieve.pass(event).is_none() {
             continue;
         }
-        if !out.ends_with('[') {
+        if !out.is_empty() {
             out.push(',');
         }
         let at = time::from_millis(entry.at).unwrap_or_default();
         let _ = write!(out, "{{\"seq\":{},\"at\":\"{at}\",\"event\":{event}}}", entry.seq);
     }
-    let cursor = Cursor { epoch: thread.epoch, seq: seen };
-    let _ = write!(out, "],\"cursor\":\"{cursor}\",\"head\":{}}}", page.head);
-    Ok(([(header::CONTENT_TYPE, "application/json")], out).into_response())
+    (out, seen)
 }
 
 /// The request's idempotency key, with a digest of what it is for.

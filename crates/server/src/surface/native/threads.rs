@@ -21,28 +21,10 @@ pub(crate) async fn create(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, Error> {
-    let text = if body.is_empty() { &b"{}"[..] } else { &body };
-    let doc = Doc::parse_bytes(text)
-        .map_err(|error| Error::new(ErrorCode::BadJson, format!("not JSON: {error}")))?;
+    let doc = body_object(&body)?;
     let root = doc.root();
-    if !root.is_object() {
-        return Err(Error::new(ErrorCode::BadParameter, "expected an object").at(""));
-    }
-    let text = |name: &str| -> Result<Option<String>, Error> {
-        match root.some(name) {
-            Some(value) => value.str().map(|text| Some(text.into_owned())).ok_or_else(|| {
-                let message = format!("`{name}` must be a string");
-                Error::new(ErrorCode::BadParameter, message).at(format!("/{name}"))
-            }),
-            None => Ok(None),
-        }
-    };
-    let id = text("id")?.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
-    if id.is_empty() || id.len() > 256 || id.contains(|c: char| c.is_control()) {
-        let message = "`id` must have 1 to 256 bytes and no control characters";
-        return Err(Error::new(ErrorCode::BadParameter, message).at("/id"));
-    }
-    text("title")?;
+    let id = new_id(root)?;
+    text_member(root, "title")?;
     if root.some("metadata").is_some_and(|metadata| !metadata.is_object()) {
         let message = "`metadata` must be an object";
         return Err(Error::new(ErrorCode::BadParameter, message).at("/metadata"));
@@ -115,7 +97,40 @@ fn summary(id: &str, thread: &ThreadRef, head: u64) -> String {
     format!("{{\"id\":{},\"cursor\":\"{cursor}\",\"head\":{head}}}", quote(id))
 }
 
+/// A body that is an object; an empty one is an empty object.
+pub(super) fn body_object(body: &[u8]) -> Result<Doc<'_>, Error> {
+    let body = if body.is_empty() { &b"{}"[..] } else { body };
+    let doc = Doc::parse_bytes(body)
+        .map_err(|error| Error::new(ErrorCode::BadJson, format!("not JSON: {error}")))?;
+    if !doc.root().is_object() {
+        return Err(Error::new(ErrorCode::BadParameter, "expected an object").at(""));
+    }
+    Ok(doc)
+}
+
+/// A member that is text, if it is there.
+pub(super) fn text_member(root: Node<'_, '_>, name: &str) -> Result<Option<String>, Error> {
+    let Some(value) = root.some(name) else { return Ok(None) };
+    match value.str() {
+        Some(text) => Ok(Some(text.into_owned())),
+        None => {
+            let message = format!("`{name}` must be a string");
+            Err(Error::new(ErrorCode::BadParameter, message).at(format!("/{name}")))
+        }
+    }
+}
+
+/// The id that a new thread is to have; one is made if there is none.
+pub(super) fn new_id(root: Node<'_, '_>) -> Result<String, Error> {
+    let id = text_member(root, "id")?.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+    if id.is_empty() || id.len() > 256 || id.contains(|c: char| c.is_control()) {
+        let message = "`id` must have 1 to 256 bytes and no control characters";
+        return Err(Error::new(ErrorCode::BadParameter, message).at("/id"));
+    }
+    Ok(id)
+}
+
 /// A segment of a path.
-fn encode(id: &str) -> String {
+pub(super) fn encode(id: &str) -> String {
     form_urlencoded::byte_serialize(id.as_bytes()).collect::<String>().replace('+', "%20")
 }
