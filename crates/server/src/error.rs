@@ -31,6 +31,29 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
+    /// Every code.
+    pub const ALL: &'static [Self] = &[
+        Self::BadCursor,
+        Self::BadEvent,
+        Self::BadJson,
+        Self::BadParameter,
+        Self::BatchTooLarge,
+        Self::BodyTooLarge,
+        Self::Busy,
+        Self::Conflict,
+        Self::EventTooLarge,
+        Self::Forbidden,
+        Self::Internal,
+        Self::KeyReused,
+        Self::MethodNotAllowed,
+        Self::NotFound,
+        Self::Storage,
+        Self::ThreadExists,
+        Self::TooManyEvents,
+        Self::Unauthorized,
+        Self::UnknownDialect,
+    ];
+
     /// Its name on the wire.
     pub fn name(self) -> &'static str {
         match self {

@@ -4,6 +4,7 @@ pub mod app;
 mod auth;
 mod error;
 mod event;
+mod extract;
 mod ingest;
 mod query;
 mod retell;

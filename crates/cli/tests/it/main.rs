@@ -7,6 +7,7 @@ mod docs;
 mod help;
 mod hostile;
 mod inspect;
+mod killed;
 mod validate;
 
 use std::fs;

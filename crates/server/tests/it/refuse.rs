@@ -1,5 +1,10 @@
 //! Bad requests: the right status, a stable code, a pointer, and nothing changes.
 
+use std::fs;
+use std::path::Path;
+
+use selvedge_server::ErrorCode;
+
 use crate::site::{Site, answer};
 
 #[tokio::test]
@@ -63,4 +68,32 @@ async fn appends_can_be_conditional_and_tried_again() {
     }
     let (status, other) = post("Idempotency-Key", "k".into(), r#"{"kind":"c"}"#).await;
     assert_eq!((status.as_u16(), other["error"]["code"].as_str()), (422, Some("key_reused")));
+}
+
+#[test]
+fn every_code_is_explained_with_its_status() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors.md");
+    let page = fs::read_to_string(page).unwrap();
+    for code in ErrorCode::ALL {
+        let row = format!("| `{}` | {} |", code.name(), code.status().as_u16());
+        assert!(page.contains(&row), "docs/errors.md lacks {row}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused() {
+    let site = Site::start().await;
+    site.thread("t").await;
+    let event = |size| format!("{{\"kind\":\"x\",\"data\":\"{}\"}}", "x".repeat(size));
+    for (body, code) in [
+        (event(17 << 20), "event_too_large"),
+        (format!("[{}]", vec![event(11 << 20); 3].join(",")), "batch_too_large"),
+        (format!("[{}]", vec![event(1); 10_001].join(",")), "too_many_events"),
+        (event(65 << 20), "body_too_large"),
+    ] {
+        let (status, answer) = site.post("/api/threads/t/events", body).await;
+        assert_eq!((status.as_u16(), answer["error"]["code"].as_str()), (413, Some(code)));
+    }
+    let (_, page) = site.get("/api/threads/t/events").await;
+    assert_eq!(page["head"], 1, "nothing was appended");
 }

@@ -1,8 +1,7 @@
 //! Branches: a thread that goes another way from some point on, and what differs between two.
 
 use axum::Extension;
-use axum::body::Bytes;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode, header};
 use selvedge_protocol::journal::Cursor;
@@ -14,6 +13,7 @@ use super::stream::filter;
 use super::threads::{body_object, encode, new_id, text_member};
 use crate::auth::Principal;
 use crate::event::Stamp;
+use crate::extract::{Id, Payload};
 use crate::query::Query;
 use crate::view::Sieve;
 use crate::{App, Error, ErrorCode};
@@ -22,9 +22,9 @@ use crate::{App, Error, ErrorCode};
 pub(crate) async fn fork(
     State(app): State<App>,
     Extension(principal): Extension<Principal>,
-    Path(id): Path<String>,
+    Id(id): Id,
     headers: HeaderMap,
-    body: Bytes,
+    Payload(body): Payload,
 ) -> Result<Response, Error> {
     let doc = body_object(&body)?;
     let root = doc.root();
@@ -71,7 +71,7 @@ pub(crate) async fn fork(
 pub(crate) async fn diff(
     State(app): State<App>,
     Extension(principal): Extension<Principal>,
-    Path(id): Path<String>,
+    Id(id): Id,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Error> {
     let query = Query::new(query.as_deref());

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use axum::Extension;
-use axum::body::Bytes;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, header};
 use selvedge_protocol::journal::Cursor;
@@ -17,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 use super::stream::{filter, start};
 use crate::auth::Principal;
 use crate::event::Stamp;
+use crate::extract::{Id, Payload};
 use crate::query::Query;
 use crate::view::{Sieve, Start};
 use crate::{App, Error, ErrorCode};
@@ -31,9 +31,9 @@ const PAGE_BYTES: usize = 8 << 20;
 pub(crate) async fn append(
     State(app): State<App>,
     Extension(principal): Extension<Principal>,
-    Path(id): Path<String>,
+    Id(id): Id,
     headers: HeaderMap,
-    body: Bytes,
+    Payload(body): Payload,
 ) -> Result<Response, Error> {
     let drafts = Stamp::new(&id, now()).events(&body)?;
     let thread = principal.thread(&id);
@@ -73,7 +73,7 @@ pub(crate) async fn append(
 pub(crate) async fn read(
     State(app): State<App>,
     Extension(principal): Extension<Principal>,
-    Path(id): Path<String>,
+    Id(id): Id,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Error> {
     let query = Query::new(query.as_deref());

@@ -2,12 +2,13 @@
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, header};
 
 use crate::auth::{Principal, Visibility};
+use crate::extract::Id;
 use crate::query::Query;
 use crate::view::{Descendants, Filter, Format, Kind, Reader, Start, Thoughts};
 use crate::{App, Error, ErrorCode};
@@ -16,7 +17,7 @@ use crate::{App, Error, ErrorCode};
 pub(crate) async fn open(
     State(app): State<App>,
     Extension(principal): Extension<Principal>,
-    Path(id): Path<String>,
+    Id(id): Id,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Error> {

@@ -1,8 +1,7 @@
 //! Threads: made, shown.
 
 use axum::Extension;
-use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode, header};
 use selvedge_protocol::journal::Cursor;
@@ -12,6 +11,7 @@ use selvedge_store::{Append, Create, ThreadRef};
 use super::events::{key, now};
 use crate::auth::Principal;
 use crate::event::Stamp;
+use crate::extract::{Id, Payload};
 use crate::{App, Error, ErrorCode};
 
 /// `POST /api/threads`
@@ -19,7 +19,7 @@ pub(crate) async fn create(
     State(app): State<App>,
     Extension(principal): Extension<Principal>,
     headers: HeaderMap,
-    body: Bytes,
+    Payload(body): Payload,
 ) -> Result<Response, Error> {
     let doc = body_object(&body)?;
     let root = doc.root();
@@ -79,7 +79,7 @@ pub(crate) async fn create(
 pub(crate) async fn show(
     State(app): State<App>,
     Extension(principal): Extension<Principal>,
-    Path(id): Path<String>,
+    Id(id): Id,
 ) -> Result<Response, Error> {
     let thread = app.thread(&principal.thread(&id)).await?;
     let of = thread.clone();

@@ -2,7 +2,7 @@
 
 use axum::Extension;
 use axum::body::{Body, Bytes};
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
@@ -14,6 +14,7 @@ use selvedge_store::{Append, Create, ThreadRef};
 
 use super::stream::filter;
 use crate::auth::Principal;
+use crate::extract::{Id, Payload};
 use crate::ingest::ingest;
 use crate::query::Query;
 use crate::retell::Retelling;
@@ -28,7 +29,7 @@ pub(crate) async fn import(
     State(app): State<App>,
     Extension(principal): Extension<Principal>,
     RawQuery(query): RawQuery,
-    body: Bytes,
+    Payload(body): Payload,
 ) -> Result<Response, Error> {
     let query = Query::new(query.as_deref());
     let text = from_utf8(&body).map_err(|error| {
@@ -78,7 +79,7 @@ pub(crate) async fn import(
 pub(crate) async fn export(
     State(app): State<App>,
     Extension(principal): Extension<Principal>,
-    Path(id): Path<String>,
+    Id(id): Id,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Error> {
     let query = Query::new(query.as_deref());
