@@ -2,6 +2,7 @@
 
 mod branch;
 mod events;
+mod many;
 pub(crate) mod stream;
 mod threads;
 mod transfer;
@@ -69,6 +70,13 @@ pub(crate) fn routes() -> Vec<Route> {
             scope: Scope::Read,
             about: "The thread in any dialect",
             handler: get(transfer::export),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/stream",
+            scope: Scope::Read,
+            about: "Follow many threads on one connection",
+            handler: get(many::open),
         },
         Route {
             method: Method::POST,

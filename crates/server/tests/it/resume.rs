@@ -158,3 +158,48 @@ async fn nobody_sees_what_is_internal_unless_they_ask() {
         assert_eq!(page.to_string().matches("internal:checkpoint").count(), expected, "{view}");
     }
 }
+
+#[tokio::test]
+async fn many_threads_resume_together() {
+    let site = Site::start().await;
+    let threads = ["a", "b c", "d,e@1.2"];
+    let mut names = Vec::new();
+    for id in threads {
+        site.thread(id).await;
+        names.push(id.replace(' ', "%20").replace(',', "%252C").replace('@', "%2540"));
+    }
+    let path = format!("/api/stream?threads={}", names.join(","));
+    let mut stream = site.stream(&path, None).await;
+    for n in 0..5 {
+        for id in threads {
+            let id = id.replace(' ', "%20").replace(',', "%2C").replace('@', "%40");
+            let event = format!("{{\"kind\":\"n{n}\"}}");
+            let (status, answer) = site.post(&format!("/api/threads/{id}/events"), event).await;
+            assert_eq!(status.as_u16(), 200, "{answer}");
+        }
+    }
+    let mut whole = Vec::new();
+    while shown(&whole).len() < 3 * 6 + 3 {
+        whole.push(stream.next().await);
+    }
+    let events = |frames: &[Frame], id: &str| -> Vec<String> {
+        let of = |f: &&Frame| f.field("id").is_some() && f.data()["contextId"] == id;
+        let frames = shown(frames).into_iter().filter(of).map(|f| f.field("event").unwrap());
+        frames.map(str::to_owned).collect()
+    };
+    for id in threads {
+        let expected = ["thread-created", "n0", "n1", "n2", "n3", "n4"];
+        assert_eq!(events(&whole, id), expected, "{id}");
+    }
+    for (i, frame) in whole.iter().enumerate() {
+        let Some(last) = frame.field("id") else { continue };
+        let mut rest = site.stream(&path, Some(last)).await;
+        let mut frames = Vec::new();
+        while frames.iter().filter(|f: &&Frame| f.field("event") == Some("caught-up")).count() < 3 {
+            frames.push(rest.next().await);
+        }
+        for id in threads {
+            assert_eq!(events(&frames, id), events(&whole[i + 1..], id), "{id} after {last}");
+        }
+    }
+}

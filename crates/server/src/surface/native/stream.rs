@@ -22,12 +22,7 @@ pub(crate) async fn open(
     headers: HeaderMap,
 ) -> Result<Response, Error> {
     let query = Query::new(query.as_deref());
-    let format = query.get("dialect").unwrap_or("native");
-    let format = Format::named(format).ok_or_else(|| {
-        let message = format!("`{}` is no dialect that has streams", brief(format));
-        Error::new(ErrorCode::UnknownDialect, message)
-    })?;
-    let kind = Kind { format, filter: filter(&query, &principal)? };
+    let kind = Kind { format: format(&query)?, filter: filter(&query, &principal)? };
     let start = start(&query, &headers)?.unwrap_or(Start::Earliest);
     let thread = app.thread(&principal.thread(&id)).await?;
     let shared = app.clone();
@@ -39,14 +34,29 @@ pub(crate) async fn open(
         let next = reader.next().await;
         Some((next, reader))
     });
-    let mut response = Body::from_stream(bytes).into_response();
+    let mut response = event_stream(Body::from_stream(bytes));
+    response.headers_mut().insert("thread-epoch", HeaderValue::from(epoch));
+    Ok(response)
+}
+
+/// An answer that goes on.
+pub(super) fn event_stream(body: Body) -> Response {
+    let mut response = body.into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
     // Or nginx would hold events back.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    headers.insert("thread-epoch", HeaderValue::from(epoch));
-    Ok(response)
+    response
+}
+
+/// The dialect that was asked for.
+pub(super) fn format(query: &Query<'_>) -> Result<Format, Error> {
+    let name = query.get("dialect").unwrap_or("native");
+    Format::named(name).ok_or_else(|| {
+        let message = format!("`{}` is no dialect that has streams", brief(name));
+        Error::new(ErrorCode::UnknownDialect, message)
+    })
 }
 
 /// Where to begin: the query, else what the reader saw last.

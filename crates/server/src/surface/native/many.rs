@@ -1,0 +1,154 @@
+//! Many threads on one connection, each with its cursor.
+//!
+//! Every id names where the reader stands in each of its threads, so that one `Last-Event-ID`
+//! resumes them all: `t1@<epoch>.<seq>,t2@<epoch>.<seq>`, thread ids percent-encoded.
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, FuturesUnordered};
+use http::HeaderMap;
+use selvedge_protocol::json::{from_utf8, quote};
+
+use super::stream::{event_stream, filter, format};
+use super::threads::encode;
+use crate::auth::Principal;
+use crate::query::Query;
+use crate::view::{Kind, Reader, Start};
+use crate::{App, Error, ErrorCode};
+
+/// Threads that one connection may follow.
+const MOST: usize = 100;
+
+/// `GET /api/stream?threads=`
+pub(crate) async fn open(
+    State(app): State<App>,
+    Extension(principal): Extension<Principal>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Error> {
+    let query = Query::new(query.as_deref());
+    let kind = Kind { format: format(&query)?, filter: filter(&query, &principal)? };
+    let mut starts = starts(&query.list("threads"))?;
+    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    let last = last.or(query.get("last_event_id")).or(query.get("lastEventId"));
+    for (id, start) in
+        self::starts(&last.map_or(Vec::new(), |l| l.split(',').map(str::to_owned).collect()))?
+    {
+        // What it saw since counts more than what it asked for first.
+        if let Some(known) = starts.iter_mut().find(|(known, _)| *known == id) {
+            known.1 = start.or(known.1);
+        }
+    }
+    if starts.is_empty() || starts.len() > MOST {
+        let message = format!("name 1 to {MOST} threads with `?threads=a,b`");
+        return Err(Error::new(ErrorCode::BadParameter, message));
+    }
+    let mut many = Many { places: Vec::new(), waiting: FuturesUnordered::new() };
+    for (id, start) in starts {
+        let thread = app.thread(&principal.thread(&id)).await?;
+        let (app, kind, name) = (app.clone(), kind.clone(), id.clone());
+        let start = start.unwrap_or(Start::Earliest);
+        let reader =
+            tokio::task::spawn_blocking(move || Reader::open(&app, &name, &thread, &kind, start));
+        let reader = reader.await.map_err(|e| Error::new(ErrorCode::Internal, e.to_string()))??;
+        let at = many.places.len();
+        many.places.push((id, None));
+        many.waiting.push(next(at, reader));
+    }
+    let bytes = stream::unfold(many, |mut many| async move {
+        let bytes = many.next().await?;
+        Some((bytes, many))
+    });
+    Ok(event_stream(Body::from_stream(bytes)))
+}
+
+/// Threads with where to begin in each: `id` or `id@cursor`.
+fn starts(list: &[String]) -> Result<Vec<(String, Option<Start>)>, Error> {
+    list.iter()
+        .map(|item| {
+            let (id, start) = match item.rsplit_once('@') {
+                Some((id, start)) => (id, Some(start.parse()?)),
+                None => (item.as_str(), None),
+            };
+            let id = percent_decode(id);
+            Ok((id, start))
+        })
+        .collect()
+}
+
+fn percent_decode(text: &str) -> String {
+    let pairs = format!("x={}", text.replace('+', "%2B"));
+    let found = form_urlencoded::parse(pairs.as_bytes()).next();
+    found.map_or_else(|| text.to_owned(), |(_, value)| value.into_owned())
+}
+
+type Step = (usize, Reader, Result<Bytes, Error>);
+
+fn next(at: usize, mut reader: Reader) -> BoxFuture<'static, Step> {
+    Box::pin(async move {
+        let bytes = reader.next().await;
+        (at, reader, bytes)
+    })
+}
+
+/// The readers of one connection.
+struct Many {
+    /// Each thread's id and the cursor last told.
+    places: Vec<(String, Option<String>)>,
+    waiting: FuturesUnordered<BoxFuture<'static, Step>>,
+}
+
+impl Many {
+    async fn next(&mut self) -> Option<Result<Bytes, Error>> {
+        let (at, reader, bytes) = self.waiting.next().await?;
+        let bytes = match bytes {
+            Ok(bytes) => bytes,
+            Err(error) => return Some(Err(error)),
+        };
+        self.waiting.push(next(at, reader));
+        let mut out = String::with_capacity(bytes.len() * 2);
+        for frame in from_utf8(&bytes).unwrap_or("").split_inclusive("\n\n") {
+            self.frame(at, frame, &mut out);
+        }
+        Some(Ok(Bytes::from(out)))
+    }
+
+    /// A frame of one thread, with the places of all.
+    fn frame(&mut self, at: usize, frame: &str, out: &mut String) {
+        let control = !frame.starts_with("id: ") && frame.starts_with("event: ");
+        for line in frame.split_inclusive('\n') {
+            if let Some(id) = line.strip_prefix("id: ") {
+                if let Some(place) = self.places.get_mut(at) {
+                    place.1 = Some(id.trim_end().to_owned());
+                }
+                out.push_str("id: ");
+                self.push_id(out);
+                out.push('\n');
+            } else if let Some(data) = line.strip_prefix("data: {").filter(|_| control) {
+                // A control frame says which thread it is about.
+                let id = self.places.get(at).map_or("", |place| place.0.as_str());
+                out.push_str(&format!("data: {{\"thread\":{},", quote(id)));
+                out.push_str(data);
+            } else {
+                out.push_str(line);
+            }
+        }
+    }
+
+    fn push_id(&self, out: &mut String) {
+        let told = self.places.iter().filter_map(|(id, place)| Some((id, place.as_ref()?)));
+        for (i, (id, place)) in told.enumerate() {
+            if i > 0 {
+                out.push(',');
+            }
+            out.push_str(&encode(id));
+            out.push('@');
+            out.push_str(place);
+        }
+    }
+}
