@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use selvedge_store::{Store, ThreadKey, ThreadRef};
+use tokio::sync::watch;
 
 use crate::Error;
 use crate::view::Views;
@@ -30,12 +31,30 @@ struct Inner {
     store: Store,
     views: Views,
     options: Options,
+    closing: watch::Sender<Closing>,
+}
+
+/// Whether streams are to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Closing {
+    NotYet,
+    Now,
 }
 
 impl App {
     /// An application on a store.
     pub fn new(store: Store, options: Options) -> Self {
-        Self { inner: Arc::new(Inner { store, views: Views::default(), options }) }
+        let closing = watch::Sender::new(Closing::NotYet);
+        Self { inner: Arc::new(Inner { store, views: Views::default(), options, closing }) }
+    }
+
+    /// Ends all open streams; each is told where it stands, to resume elsewhere or later.
+    pub fn close_streams(&self) {
+        self.inner.closing.send_replace(Closing::Now);
+    }
+
+    pub(crate) fn closing(&self) -> watch::Receiver<Closing> {
+        self.inner.closing.subscribe()
     }
 
     /// The store.

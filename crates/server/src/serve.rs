@@ -8,11 +8,11 @@ use tokio::net::TcpListener;
 
 use crate::{App, router};
 
-/// How long streams that are open may hold up the end.
+/// How long what is open may hold up the end.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Serves until `stop` ends, then closes: open requests are answered, open streams are cut after a
-/// moment. Their readers resume where they were.
+/// Serves until `stop` ends, then closes: open requests are answered, open streams are told to
+/// resume later and end. Who does not take that in is cut off after a moment.
 pub async fn serve(
     app: App,
     listener: TcpListener,
@@ -23,8 +23,9 @@ pub async fn serve(
         let _ = stream.set_nodelay(true);
     });
     let (stopping, stopped) = tokio::sync::oneshot::channel();
-    let served = axum::serve(listener, router(app)).with_graceful_shutdown(async move {
+    let served = axum::serve(listener, router(app.clone())).with_graceful_shutdown(async move {
         stop.await;
+        app.close_streams();
         let _ = stopping.send(());
     });
     let cut = async {

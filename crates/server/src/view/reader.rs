@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Encoder, Next, PIECE, Shown, View};
+use crate::app::Closing;
 use crate::{App, Error, ErrorCode};
 
 /// Proxies close what is silent; ten seconds is safe with all of them.
@@ -79,6 +80,8 @@ pub(crate) struct Reader {
     first: Vec<String>,
     caught_up: bool,
     heartbeat: Instant,
+    closing: watch::Receiver<Closing>,
+    ended: bool,
 }
 
 impl Reader {
@@ -130,11 +133,36 @@ impl Reader {
             first,
             caught_up: false,
             heartbeat: Instant::now() + HEARTBEAT,
+            closing: app.closing(),
+            ended: false,
         })
     }
 
-    /// The next bytes for the reader.
-    pub(crate) async fn next(&mut self) -> Result<Bytes, Error> {
+    /// The next bytes for the reader; none at the end.
+    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Error>> {
+        if self.ended {
+            return None;
+        }
+        let mut closing = self.closing.clone();
+        let bytes = tokio::select! {
+            bytes = self.bytes() => bytes,
+            _ = closing.wait_for(|closing| *closing == Closing::Now) => Ok(self.resync("shutdown")),
+        };
+        self.ended |= bytes.is_err();
+        Some(bytes)
+    }
+
+    /// Tells the reader to come again where it stands.
+    fn resync(&mut self, reason: &str) -> Bytes {
+        self.ended = true;
+        let (epoch, seen) = (self.view.thread.epoch, self.seen);
+        let frame = format!(
+            "event: resync\ndata: {{\"cursor\":\"{epoch}.{seen}\",\"reason\":\"{reason}\"}}\n\n"
+        );
+        Bytes::from(self.position() + &frame)
+    }
+
+    async fn bytes(&mut self) -> Result<Bytes, Error> {
         if !self.first.is_empty() {
             return Ok(Bytes::from(self.first.drain(..).collect::<String>()));
         }

@@ -203,3 +203,16 @@ async fn many_threads_resume_together() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_server_that_stops_tells_its_readers_where_they_stand() {
+    let mut site = Site::start().await;
+    let epoch = site.thread("t").await;
+    let mut stream = site.stream("/api/threads/t/stream", None).await;
+    stream.until_caught_up().await;
+    site.stop().await;
+    let last = stream.next().await;
+    assert_eq!(last.field("event"), Some("resync"));
+    assert_eq!(last.data(), json!({"cursor": format!("{epoch}.1"), "reason": "shutdown"}));
+    stream.ends().await;
+}

@@ -9,10 +9,14 @@ use selvedge_store::Store;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 pub(crate) struct Site {
     pub(crate) url: String,
     pub(crate) client: Client,
+    stop: Option<oneshot::Sender<()>>,
+    served: Option<JoinHandle<std::io::Result<()>>>,
     _folder: TempDir,
 }
 
@@ -24,8 +28,19 @@ impl Site {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let app = App::new(store, Options::default());
-        tokio::spawn(selvedge_server::serve(app, listener, std::future::pending()));
-        Self { url, client: Client::new(), _folder: folder }
+        let (stop, stopped) = oneshot::channel();
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        let served = tokio::spawn(selvedge_server::serve(app, listener, stopped));
+        let (stop, served) = (Some(stop), Some(served));
+        Self { url, client: Client::new(), stop, served, _folder: folder }
+    }
+
+    /// Stops the server and waits until it has.
+    pub(crate) async fn stop(&mut self) {
+        self.stop.take().unwrap().send(()).unwrap();
+        self.served.take().unwrap().await.unwrap().unwrap();
     }
 
     pub(crate) async fn post(&self, path: &str, body: impl Into<String>) -> (StatusCode, Value) {
@@ -101,6 +116,11 @@ impl Frames {
                 self.ready.push_back(Frame { text });
             }
         }
+    }
+
+    /// Waits for the end of the stream.
+    pub(crate) async fn ends(&mut self) {
+        assert_eq!(self.response.chunk().await.unwrap(), None);
     }
 
     /// All frames up to the one that marks the live edge, which is left out.

@@ -87,7 +87,7 @@ fn percent_decode(text: &str) -> String {
     found.map_or_else(|| text.to_owned(), |(_, value)| value.into_owned())
 }
 
-type Step = (usize, Reader, Result<Bytes, Error>);
+type Step = (usize, Reader, Option<Result<Bytes, Error>>);
 
 fn next(at: usize, mut reader: Reader) -> BoxFuture<'static, Step> {
     Box::pin(async move {
@@ -105,10 +105,13 @@ struct Many {
 
 impl Many {
     async fn next(&mut self) -> Option<Result<Bytes, Error>> {
-        let (at, reader, bytes) = self.waiting.next().await?;
-        let bytes = match bytes {
-            Ok(bytes) => bytes,
-            Err(error) => return Some(Err(error)),
+        let (at, reader, bytes) = loop {
+            match self.waiting.next().await? {
+                (at, reader, Some(Ok(bytes))) => break (at, reader, bytes),
+                (_, _, Some(Err(error))) => return Some(Err(error)),
+                // This one has ended; the others tell for themselves.
+                (_, _, None) => {}
+            }
         };
         self.waiting.push(next(at, reader));
         let mut out = String::with_capacity(bytes.len() * 2);

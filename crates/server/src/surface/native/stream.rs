@@ -31,7 +31,7 @@ pub(crate) async fn open(
         tokio::task::spawn_blocking(move || Reader::open(&shared, &id, &thread, &kind, start));
     let reader = reader.await.map_err(|e| Error::new(ErrorCode::Internal, e.to_string()))??;
     let bytes = stream::unfold(reader, |mut reader| async move {
-        let next = reader.next().await;
+        let next = reader.next().await?;
         Some((next, reader))
     });
     let mut response = event_stream(Body::from_stream(bytes));
