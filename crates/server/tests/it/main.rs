@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod branch;
+mod cut;
 mod refuse;
 mod resume;
 mod site;
