@@ -1,0 +1,146 @@
+//! Requests that are answered at once.
+
+use reqwest::{Method, RequestBuilder, Response};
+use serde_json::Value;
+
+use crate::{Error, Follow, Tail};
+
+/// A server, and who asks. Clones share their connections.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base: String,
+    key: Option<String>,
+}
+
+/// Where events were put.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Appended {
+    /// Sequence number of the first.
+    pub first: u64,
+    /// Sequence number of the last.
+    pub last: u64,
+    /// The cursor after them.
+    pub cursor: String,
+    /// Whether they were there already, under the same key.
+    pub duplicate: bool,
+}
+
+impl Client {
+    /// A server at a URL.
+    pub fn new(base: &str) -> Self {
+        let base = base.trim_end_matches('/').to_owned();
+        Self { http: reqwest::Client::new(), base, key: None }
+    }
+
+    /// With a key.
+    #[must_use]
+    pub fn with_key(self, key: impl Into<String>) -> Self {
+        Self { key: Some(key.into()), ..self }
+    }
+
+    /// Makes a thread.
+    pub async fn create(&self, thread: &Value) -> Result<Value, Error> {
+        self.json(self.request(Method::POST, "/api/threads").body(thread.to_string())).await
+    }
+
+    /// Appends events: one, an array of them, or one a line.
+    pub async fn append(&self, thread: &str, events: &str) -> Result<Appended, Error> {
+        let path = format!("/api/threads/{}/events", segment(thread));
+        appended(&self.json(self.request(Method::POST, &path).body(events.to_owned())).await?)
+    }
+
+    /// Appends events under a key, which makes a second try harmless.
+    pub async fn append_once(
+        &self,
+        thread: &str,
+        events: &str,
+        key: &str,
+    ) -> Result<Appended, Error> {
+        let path = format!("/api/threads/{}/events", segment(thread));
+        let request = self.request(Method::POST, &path).header("Idempotency-Key", key);
+        appended(&self.json(request.body(events.to_owned())).await?)
+    }
+
+    /// Asks for something and reads the answer as JSON.
+    pub async fn get(&self, path: &str) -> Result<Value, Error> {
+        self.json(self.request(Method::GET, path)).await
+    }
+
+    /// Sends something and reads the answer as JSON.
+    pub async fn post(&self, path: &str, body: impl Into<String>) -> Result<Value, Error> {
+        self.json(self.request(Method::POST, path).body(body.into())).await
+    }
+
+    /// Asks for something and gives the answer as it arrives.
+    pub async fn open(&self, path: &str) -> Result<Response, Error> {
+        self.send(self.request(Method::GET, path)).await
+    }
+
+    /// Follows a thread, through lost connections.
+    pub fn follow(&self, thread: &str, follow: Follow) -> Tail {
+        Tail::new(self.clone(), thread, follow)
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        match &self.key {
+            Some(key) => request.bearer_auth(key),
+            None => request,
+        }
+    }
+
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
+        let lost = |cause: reqwest::Error| Error::Connection { url: self.base.clone(), cause };
+        let response = request.send().await.map_err(lost)?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let text = response.text().await.map_err(lost)?;
+        let answer: Value = serde_json::from_str(&text).unwrap_or_default();
+        let error = &answer["error"];
+        let message = error["message"].as_str().map_or_else(|| status.to_string(), str::to_owned);
+        Err(Error::Refused {
+            status: status.as_u16(),
+            code: error["code"].as_str().unwrap_or_default().to_owned(),
+            message,
+            pointer: error["pointer"].as_str().map(str::to_owned),
+        })
+    }
+
+    async fn json(&self, request: RequestBuilder) -> Result<Value, Error> {
+        let response = self.send(request).await?;
+        let text = response
+            .text()
+            .await
+            .map_err(|cause| Error::Connection { url: self.base.clone(), cause })?;
+        serde_json::from_str(&text).map_err(|error| Error::Answer(error.to_string()))
+    }
+}
+
+fn appended(answer: &Value) -> Result<Appended, Error> {
+    let number = |name: &str| {
+        answer[name].as_u64().ok_or_else(|| Error::Answer(format!("`{name}` is missing")))
+    };
+    Ok(Appended {
+        first: number("first")?,
+        last: number("last")?,
+        cursor: answer["cursor"].as_str().unwrap_or_default().to_owned(),
+        duplicate: answer["duplicate"].as_bool().unwrap_or_default(),
+    })
+}
+
+/// An id as a segment of a path.
+pub(crate) fn segment(id: &str) -> String {
+    let mut out = String::with_capacity(id.len());
+    for byte in id.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                out.push(char::from(byte));
+            }
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
