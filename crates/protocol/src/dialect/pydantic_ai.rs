@@ -6,7 +6,7 @@ mod model;
 mod validate;
 
 use super::{Carrier, Dialect, Id, JsonRecords};
-use crate::journal::Kind;
+use crate::journal::{Event, Kind};
 use crate::json::{Doc, Node};
 use crate::record::Framing;
 
@@ -47,7 +47,8 @@ fn detect(head: &str) -> u8 {
 }
 
 /// Which event fields are found again in what the encoder writes.
-fn carries(kind: Kind, field: &str) -> bool {
+fn carries(event: &Event<'_>, field: &str) -> bool {
+    let kind = event.kind();
     let common = matches!(field, "taskId" | "timestamp" | "contextId");
     match kind {
         Kind::ThreadCreated => field == "contextId",

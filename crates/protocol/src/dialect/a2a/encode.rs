@@ -174,7 +174,8 @@ fn is_rejected(event: &Event<'_>) -> bool {
 }
 
 /// Which event fields can be found again in what is written.
-pub(super) fn carries(kind: Kind, field: &str) -> bool {
+pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
+    let kind = event.kind();
     let own: &[&str] = match kind {
         Kind::ThreadCreated => return field == "contextId",
         Kind::TaskCreated => &["timestamp", "parentTaskId", "metadata"],

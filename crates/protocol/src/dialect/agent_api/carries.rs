@@ -1,9 +1,10 @@
 //! Which event fields can be found again in what the encoder writes, for the loss report.
 
-use crate::journal::Kind;
+use crate::journal::{Event, Kind};
 
 /// Whether the encoder writes a field of a kind.
-pub(super) fn carries(kind: Kind, field: &str) -> bool {
+pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
+    let kind = event.kind();
     let stamp = matches!(field, "contextId" | "taskId" | "parentTaskId")
         || field == "timestamp" && matches!(kind, Kind::TaskCreated | Kind::TaskComplete);
     let own: &[&str] = match kind {

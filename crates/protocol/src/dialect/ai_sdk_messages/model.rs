@@ -1,6 +1,6 @@
 //! The parts: their fields, and what the encoder writes of an event.
 
-use crate::journal::Kind;
+use crate::journal::{Event, Kind};
 use crate::journal::kind::{COMMON, Field, Need, Type, spec};
 
 use Need::{May, Must};
@@ -95,7 +95,8 @@ pub(super) fn part(name: &str) -> Option<&'static [Field]> {
 }
 
 /// Which event fields the encoder writes.
-pub(super) fn carries(kind: Kind, field: &str) -> bool {
+pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
+    let kind = event.kind();
     let fields: &[&str] = match kind {
         Kind::TaskCreated => &["taskId", "messageId", "metadata"],
         Kind::TaskComplete => &["content", "metadata"],

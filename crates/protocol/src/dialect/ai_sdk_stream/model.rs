@@ -1,7 +1,7 @@
 //! The chunks of ai 5, 6 and 7: their fields, and what the encoder writes of an event.
 
 use super::chunk::lasting;
-use crate::journal::Kind;
+use crate::journal::{Event, Kind};
 use crate::journal::kind::{COMMON, Field, Need, Type, spec};
 
 use Need::{May, Must};
@@ -104,7 +104,8 @@ pub(super) fn is_chunk(name: &str) -> bool {
 }
 
 /// Which event fields the encoder writes.
-pub(super) fn carries(kind: Kind, field: &str) -> bool {
+pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
+    let kind = event.kind();
     let native: &[&str] = match kind {
         Kind::TaskCreated => &["taskId", "messageId", "metadata"],
         Kind::TaskComplete => &["taskId", "content", "finishReason", "metadata"],

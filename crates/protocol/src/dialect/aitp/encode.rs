@@ -398,7 +398,8 @@ fn seconds(text: &str) -> Option<i64> {
 }
 
 /// Which event fields can be found again in the thread.
-pub(super) fn carries(kind: Kind, field: &str) -> bool {
+pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
+    let kind = event.kind();
     let own: &[&str] = match kind {
         Kind::ThreadCreated => &["contextId", "parentThreadId", "title"],
         Kind::ThreadUpdated => &["title"],

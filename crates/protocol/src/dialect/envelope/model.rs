@@ -8,7 +8,7 @@
 //! - a return: role `tool`, the tool in `inputs.resources`, the id and the result in
 //!   `content.data.call_id` and `.result`, an error's text in `content.text`.
 
-use crate::journal::Kind;
+use crate::journal::{Event, Kind};
 use crate::journal::kind::{Field, Need, Type};
 use crate::json::Node;
 
@@ -156,7 +156,8 @@ pub(super) fn detect(head: &str) -> u8 {
 }
 
 /// Whether a field of an event can be found in what the encoder writes for it.
-pub(super) fn carries(kind: Kind, field: &str) -> bool {
+pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
+    let kind = event.kind();
     let fields: &[&str] = match kind {
         Kind::Opaque | Kind::Other => return false,
         // Every envelope names its thread.

@@ -1,6 +1,6 @@
 //! What Looopy's events look like on the wire: names, forms, and how to tell them.
 
-use crate::journal::Kind;
+use crate::journal::{Event, Kind};
 use crate::journal::kind::{self, COMMON};
 use crate::json::{Doc, Node};
 use crate::record::{Framing, split};
@@ -96,6 +96,7 @@ fn judge_start(text: &str) -> u8 {
 }
 
 /// Whether a field of an event can be found in what the encoder writes for it.
-pub(super) fn carries(kind: Kind, field: &str) -> bool {
+pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
+    let kind = event.kind();
     !matches!(kind, Kind::Opaque | Kind::Other) && known_field(kind, field).is_some()
 }

@@ -1,9 +1,10 @@
 //! What of an event can be found again in the stream.
 
-use crate::journal::Kind;
+use crate::journal::{Event, Kind};
 
 /// Which event fields can be found again in the stream.
-pub(in crate::dialect::openai_threads) fn carries(kind: Kind, field: &str) -> bool {
+pub(in crate::dialect::openai_threads) fn carries(event: &Event<'_>, field: &str) -> bool {
+    let kind = event.kind();
     // What any event of a run may tell about the run.
     let stamp: &[&str] = match kind {
         Kind::ToolCallDelta => &["taskId"],
