@@ -11,17 +11,19 @@
 
 mod batch;
 mod dye;
+mod find;
 mod tree;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::dialect::{Carrier, Dialect, EncodeOptions, Encoding};
 use crate::journal::Batch;
 use crate::json::{push_escaped, quote};
 use crate::record::{Framing, Role};
 use crate::residue::Instance;
-use batch::{Entry, Fate};
+use batch::{Entry, Texts};
 use dye::{Dye, Dyes};
+use find::Trace;
 
 /// One value that was left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +48,12 @@ pub struct Losses {
     trial: Encoding,
     written: Vec<u8>,
     dyes: Dyes,
+    texts: Texts,
     found: HashSet<Dye>,
+    /// Ids that tell other ids.
+    derived: HashMap<Dye, Dye>,
+    /// The last numbers of a sort, in case an output sums them.
+    counts: HashMap<String, VecDeque<Dye>>,
     /// Values of batches that are not judged yet, in order.
     pending: VecDeque<Vec<Entry>>,
     count: usize,
@@ -58,6 +65,12 @@ pub struct Losses {
 /// So many values wait for their dye to come out of a stream. What a stream says, it says soon.
 const WAITING: usize = 1 << 15;
 
+/// So many dyes that were found are remembered at least half.
+const FOUND: usize = 1 << 20;
+
+/// So many numbers can be summed and known again.
+const SUMMED: usize = 10;
+
 impl Losses {
     /// Begins a conversion to a dialect.
     pub fn new(target: &'static Dialect, options: &EncodeOptions) -> Self {
@@ -66,7 +79,10 @@ impl Losses {
             trial: Encoding::new(target, &dyed_options(options)),
             written: Vec::new(),
             dyes: Dyes::default(),
+            texts: Texts::default(),
             found: HashSet::new(),
+            derived: HashMap::new(),
+            counts: HashMap::new(),
             pending: VecDeque::new(),
             count: 0,
             items: String::new(),
@@ -84,10 +100,18 @@ impl Losses {
         if own {
             self.trial.batch(batch, &mut self.written);
         } else {
-            let (dyed, entries) = batch::dye(batch, &pointer, self.target, &mut self.dyes);
-            self.trial.batch(&dyed, &mut self.written);
-            self.count += entries.len();
-            self.pending.push_back(entries);
+            let trial = batch::dye(batch, &pointer, self.target, &mut self.dyes, &mut self.texts);
+            self.derived.extend(trial.derived);
+            for (what, dye) in trial.counts {
+                let last = self.counts.entry(what).or_default();
+                last.push_back(dye);
+                if last.len() > SUMMED {
+                    last.pop_front();
+                }
+            }
+            self.trial.batch(&trial.batch, &mut self.written);
+            self.count += trial.entries.len();
+            self.pending.push_back(trial.entries);
         }
         self.look();
         // A document is written when all is known, and holds all until then anyway.
@@ -115,10 +139,25 @@ impl Losses {
 
     /// Looks for dyes in what was written.
     fn look(&mut self) {
-        if let Ok(text) = std::str::from_utf8(&self.written) {
-            dye::find(text, &mut self.found);
+        let Self { found, derived, counts, written, .. } = self;
+        if let Ok(text) = std::str::from_utf8(written) {
+            find::find(text, &mut |trace| match trace {
+                Trace::Dye(dye) => {
+                    found.insert(dye);
+                    found.extend(derived.get(&dye));
+                }
+                Trace::Sum(many, sum) => {
+                    for last in counts.values() {
+                        let Some(skip) = last.len().checked_sub(many as usize) else { continue };
+                        let last = || last.iter().skip(skip);
+                        if last().map(|dye| dye::scattered(*dye)).sum::<u64>() == sum {
+                            found.extend(last());
+                        }
+                    }
+                }
+            });
         }
-        self.written.clear();
+        written.clear();
     }
 
     /// Judges the oldest batch that is not judged yet.
@@ -126,12 +165,10 @@ impl Losses {
         let Some(entries) = self.pending.pop_front() else { return };
         self.count -= entries.len();
         tree::lost(&entries, &self.found, each);
-        for entry in &entries {
-            if let Fate::Traced(dyes) = &entry.fate {
-                for dye in dyes.iter().filter(|dye| !dye::is_id(**dye)) {
-                    self.found.remove(dye);
-                }
-            }
+        // What was found long ago is told to nobody any more.
+        if self.found.len() > FOUND {
+            let old = self.dyes.last().saturating_sub(FOUND as Dye / 2);
+            self.found.retain(|dye| *dye > old);
         }
     }
 

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::dye::{Dye, Dyed, Dyes, How, is_id_key, of_id};
+use super::dye::{Dye, Dyed, DyedLeaf, Dyes, How, Spelled, is_id, is_id_key, of_id};
 use crate::dialect::Dialect;
 use crate::journal::kind::{COMMON, Type, spec};
 use crate::journal::{Batch, Event, Kind};
-use crate::json::{Doc, Raw, text};
+use crate::json::{Raw, text};
 use crate::residue::{Codec, Frame, Instance, Leaf, Shape, Slot};
 use crate::time;
 
@@ -33,6 +33,25 @@ pub(super) enum Fate {
     Id(Dye),
 }
 
+impl Fate {
+    /// Kept in one way or in another.
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Kept, _) | (_, Self::Kept) => Self::Kept,
+            (Self::Lost, other) | (other, Self::Lost) => other,
+            (Self::Traced(mut a), Self::Traced(b)) => {
+                a.extend(b);
+                Self::Traced(a)
+            }
+            (Self::Traced(mut dyes), Self::Id(dye)) | (Self::Id(dye), Self::Traced(mut dyes)) => {
+                dyes.push(dye);
+                Self::Traced(dyes)
+            }
+            (Self::Id(a), Self::Id(b)) => Self::Traced(vec![a, b]),
+        }
+    }
+}
+
 impl Entry {
     pub(super) fn root(&self) -> &str {
         self.pointer.get(..self.root).unwrap_or(&self.pointer)
@@ -56,14 +75,29 @@ impl Entry {
     }
 }
 
+/// A batch with its values dyed.
+pub(super) struct Trial {
+    pub(super) batch: Batch<'static>,
+    /// What is to be known of the record's values.
+    pub(super) entries: Vec<Entry>,
+    /// Dyes of ids that were made from other ids, with those of the others.
+    pub(super) derived: Vec<(Dye, Dye)>,
+    /// Dyes of numbers that may be summed, by what they count.
+    pub(super) counts: Vec<(String, Dye)>,
+}
+
 /// Dyes a batch whose record stands at a pointer.
 pub(super) fn dye(
     batch: &Batch<'_>,
     pointer: &str,
     target: &Dialect,
     dyes: &mut Dyes,
-) -> (Batch<'static>, Vec<Entry>) {
-    let mut sample = Sample { events: &batch.events, done: Vec::new(), target, dyes };
+    texts: &mut Texts,
+) -> Trial {
+    dyes.record();
+    let later = texts.later(&batch.events);
+    let (events, done, times) = (&batch.events, Vec::new(), Vec::new());
+    let mut sample = Sample { events, done, target, dyes, later, times };
     if let Some(frame) = &batch.frame {
         sample.bound(&frame.root, 0);
     }
@@ -72,8 +106,43 @@ pub(super) fn dye(
     if let Some(frame) = &batch.frame {
         sample.entries(&frame.root, 0, pointer, frame.dialect.name(), &mut entries);
     }
-    let events = sample.dyed();
-    (Batch { events, frame: batch.frame.as_ref().map(blank) }, entries)
+    let (derived, counts) = (sample.derived(), sample.counts());
+    let batch = Batch { events: sample.dyed(), frame: batch.frame.as_ref().map(blank) };
+    Trial { batch, entries, derived, counts }
+}
+
+/// Texts that are being said in pieces.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    /// By task and part.
+    open: HashSet<(String, String)>,
+}
+
+impl Texts {
+    /// Which of the events add to a text that was begun before.
+    fn later(&mut self, events: &[Event<'_>]) -> Vec<usize> {
+        let mut later = Vec::new();
+        for (at, event) in events.iter().enumerate() {
+            let text = |name: &str| event.get(name).map_or("", Raw::as_str).to_owned();
+            let key = (text("taskId"), text("partId"));
+            match event.kind() {
+                Kind::ContentDelta if !self.open.insert(key.clone()) => later.push(at),
+                Kind::ContentDelta => {}
+                Kind::ContentComplete | Kind::PartFinished => {
+                    self.open.remove(&key);
+                }
+                Kind::TaskComplete | Kind::StepFinished => {
+                    self.open.retain(|(task, _)| *task != key.0);
+                }
+                Kind::StepStarted | Kind::TaskStatus | Kind::LlmUsage => {}
+                // A text without a name ends where something else begins.
+                _ => {
+                    self.open.remove(&(key.0, String::new()));
+                }
+            }
+        }
+        later
+    }
 }
 
 /// The frame of a record that says whose it is and nothing else.
@@ -90,15 +159,24 @@ struct Sample<'b, 'a> {
     done: Vec<(usize, &'b str, Dyed)>,
     target: &'b Dialect,
     dyes: &'b mut Dyes,
+    /// Events that add to a text that was begun before.
+    later: Vec<usize>,
+    /// The times that the record tells in other words.
+    times: Vec<Vec<i64>>,
 }
 
 impl<'b, 'a> Sample<'b, 'a> {
     /// Dyes the fields that the record's slots show.
     fn bound(&mut self, of: &Instance<'_>, base: usize) {
         let base = base + usize::from(of.base);
-        for slot in &of.shape.slots {
-            if let Slot::Bound { event, field, .. } = slot {
-                self.dye(base + usize::from(*event), field);
+        for (i, slot) in of.shape.slots.iter().enumerate() {
+            match slot {
+                Slot::Bound { event, field, .. } => self.dye(base + usize::from(*event), field),
+                Slot::Leaf { leaf: Leaf::Implied, default, .. } => {
+                    let times = times(of.leaf(i).unwrap_or(default));
+                    self.times.extend((!times.is_empty()).then_some(times));
+                }
+                _ => {}
             }
         }
         for item in of.lists.iter().flatten() {
@@ -115,11 +193,16 @@ impl<'b, 'a> Sample<'b, 'a> {
             return;
         }
         let (Some(how), Some(doc)) = (how(event, name), raw.doc()) else { return };
+        let how = match how {
+            How::Text(dye) if self.later.contains(&at) => How::More(dye),
+            how => how,
+        };
         let dyed = self.dyes.value(doc.root(), how);
+        self.dyes.remember(&dyed);
         self.done.push((at, name, dyed));
     }
 
-    /// Dyes the other fields: those that repeat a value of the record like that value.
+    /// Dyes the other fields, which repeat values of the record or were made from them.
     fn rest(&mut self) {
         let events = self.events;
         for (at, event) in events.iter().enumerate() {
@@ -127,24 +210,55 @@ impl<'b, 'a> Sample<'b, 'a> {
                 if self.done.iter().any(|(a, n, _)| *a == at && *n == name) {
                     continue;
                 }
-                match how(event, name) {
-                    Some(How::Id | How::As(_)) => self.dye(at, name),
-                    Some(_) => {
-                        let same = |(at, n, _): &&(usize, &str, Dyed)| {
-                            let value = events.get(*at).and_then(|e| e.get(n));
-                            value.is_some_and(|v| v.as_str() == raw.as_str())
-                        };
-                        let like = self.done.iter().filter(same).find(|(_, n, _)| *n == name);
-                        let like = like.or_else(|| self.done.iter().find(same));
-                        if let Some((_, _, dyed)) = like {
-                            let dyed = dyed.clone();
-                            self.done.push((at, name, dyed));
-                        }
-                    }
-                    None => {}
+                let (Some(how), Some(doc)) = (how(event, name), raw.doc()) else { continue };
+                let time = raw.body().and_then(time::to_millis);
+                let by_name = match how {
+                    How::Id => raw.body().is_some() || name == "path",
+                    How::As(_) | How::Text(_) => true,
+                    _ => false,
+                };
+                let how = match how {
+                    How::Text(dye) if self.later.contains(&at) => How::More(dye),
+                    how => how,
+                };
+                let mut dyed =
+                    self.dyes.value(doc.root(), if by_name { how } else { How::Repeated });
+                // A record may tell its time in other words, or two times that are the same.
+                let twice = || self.times.iter().filter(|t| time.is_some_and(|at| t.contains(&at)));
+                if time.is_some() && (dyed.leaves.is_empty() || twice().count() > 1) {
+                    dyed = self.dyes.value(doc.root(), how);
+                    self.dyes.remember(&dyed);
                 }
+                self.done.push((at, name, dyed));
             }
         }
+    }
+
+    /// Ids such as `message:1`, which tell another id.
+    fn derived(&self) -> Vec<(Dye, Dye)> {
+        let leaves = self.done.iter().flat_map(|(_, _, dyed)| &dyed.leaves);
+        leaves
+            .filter(|leaf| is_id(leaf.dye))
+            .filter_map(|leaf| {
+                let body = leaf.raw.strip_prefix('"')?.strip_suffix('"')?;
+                let (of, _) = body.rsplit_once(':').filter(|(of, _)| !of.is_empty())?;
+                Some((leaf.dye, of_id(&[&text::decode(of)])))
+            })
+            .collect()
+    }
+
+    /// Tokens that were counted.
+    fn counts(&self) -> Vec<(String, Dye)> {
+        let mut out = Vec::new();
+        for (at, name, dyed) in &self.done {
+            let Some(event) = self.events.get(*at) else { continue };
+            if event.kind() == Kind::LlmUsage || *name == "usage" {
+                let task = event.get("taskId").map_or("", Raw::as_str);
+                let count = |leaf: &DyedLeaf| (format!("{task}{name}{}", leaf.pointer), leaf.dye);
+                out.extend(dyed.leaves.iter().map(count));
+            }
+        }
+        out
     }
 
     fn field(&self, at: usize, field: &str) -> Option<&Dyed> {
@@ -176,18 +290,19 @@ impl<'b, 'a> Sample<'b, 'a> {
             match slot {
                 Slot::Leaf { leaf: Leaf::Implied, default, pointer: own } => {
                     let literal = of.leaf(i).unwrap_or(default);
-                    if let Some((fate, reason)) = self.implied(own, literal) {
+                    if let Some((fate, reason)) = self.implied(own, literal, source) {
                         let pointer = format!("{pointer}{own}");
                         out.push(Entry { root: pointer.len(), pointer, fate, reason });
                     }
                 }
                 Slot::Leaf { default, pointer: own, .. } => {
-                    if !says_nothing(of.leaf(i).unwrap_or(default)) {
+                    let literal = of.leaf(i).unwrap_or(default);
+                    if !says_nothing(literal) {
                         let pointer = format!("{pointer}{own}");
                         out.push(Entry {
                             root: pointer.len(),
+                            fate: self.id(own, literal).unwrap_or(Fate::Lost),
                             pointer,
-                            fate: Fate::Lost,
                             reason: format!("only {source} has a place for it"),
                         });
                     }
@@ -237,17 +352,17 @@ impl<'b, 'a> Sample<'b, 'a> {
         };
         let leaves = dyed.iter().flat_map(|dyed| &dyed.leaves);
         let leaves: Vec<_> =
-            leaves.filter_map(|(leaf, dye)| Some((below(leaf)?, *dye))).collect();
+            leaves.filter_map(|leaf| Some((below(&leaf.pointer)?, leaf))).collect();
         if leaves.is_empty() {
-            let fate = self.word(at, event, field);
+            let fate = self.word(at, event, &format!("{field}{path}"));
             out.push(entry(pointer.to_owned(), pointer.len(), fate));
         } else if whole {
-            let dyes = leaves.into_iter().map(|(_, dye)| dye).collect();
+            let dyes = leaves.iter().flat_map(|(_, leaf)| self.traces(leaf)).collect();
             out.push(entry(pointer.to_owned(), pointer.len(), Fate::Traced(dyes)));
         } else {
             for same in leaves.chunk_by(|(a, _), (b, _)| a == b) {
                 let Some((rest, _)) = same.first() else { continue };
-                let dyes = same.iter().map(|(_, dye)| *dye).collect();
+                let dyes = same.iter().flat_map(|(_, leaf)| self.traces(leaf)).collect();
                 out.push(entry(format!("{pointer}{rest}"), pointer.len(), Fate::Traced(dyes)));
             }
         }
@@ -255,52 +370,105 @@ impl<'b, 'a> Sample<'b, 'a> {
 
     /// What is to be known of a value that the events say in other words: of a time, the field
     /// that is the same time; of a word, the field of that meaning; of an id, the id.
-    fn implied(&self, pointer: &str, literal: &str) -> Option<(Fate, String)> {
-        let key = pointer.rsplit('/').next().unwrap_or("");
-        let text = literal.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-        if let Some(body) = text.filter(|body| !body.is_empty() && is_id_key(key)) {
-            let reason = format!("{} has no place for this id", self.target.id.name());
-            return Some((Fate::Id(of_id(&[&text::decode(body)])), reason));
+    fn implied(&self, pointer: &str, literal: &str, source: &str) -> Option<(Fate, String)> {
+        if let Some(fate) = self.id(pointer, literal) {
+            return Some((fate, format!("{} has no place for this id", self.target.id.name())));
         }
+        let key = pointer.rsplit('/').next().unwrap_or("");
         let times = times(literal);
         let words = words(key);
+        // What ends in a record ends last.
+        let last = key.ends_with("_at") && !matches!(key, "created_at" | "started_at");
+        let twice = self.times.iter().filter(|other| **other == times).count() > 1;
+        let mut found: Option<(Fate, String)> = None;
+        let mut add = |fate: Fate, reason: String| {
+            found = Some(match found.take() {
+                Some((before, reason)) => (before.or(fate), reason),
+                None => (fate, reason),
+            });
+        };
+        let mut same = Vec::new();
         for (at, event) in self.events.iter().enumerate() {
             for (name, raw) in event.fields() {
-                if !times.is_empty()
-                    && raw.body().and_then(time::to_millis).is_some_and(|at| times.contains(&at))
-                    && let Some(dyed) = self.field(at, name)
-                {
-                    let dyes = dyed.leaves.iter().map(|(_, dye)| *dye).collect();
-                    return Some((Fate::Traced(dyes), self.reason(event, name)));
-                }
-                if words.contains(&name) && how(event, name).is_none() {
-                    return Some((self.word(at, event, name), self.reason(event, name)));
+                let time = raw.body().and_then(time::to_millis);
+                if time.is_some_and(|time| times.contains(&time)) {
+                    let leaves = self.field(at, name).into_iter().flat_map(|dyed| &dyed.leaves);
+                    let dyes = leaves.map(|leaf| leaf.dye).collect();
+                    same.push((Fate::Traced(dyes), self.reason(event, name)));
                 }
             }
         }
-        None
+        if twice && let Some(end) = same.pop() {
+            if last || same.is_empty() {
+                same = vec![end];
+            }
+        }
+        same.into_iter().for_each(|(fate, reason)| add(fate, reason));
+        for words in words {
+            let mut any = false;
+            for (at, event) in self.events.iter().enumerate() {
+                for word in *words {
+                    let told = match *word {
+                        "kind" => event.kind() == Kind::TaskComplete,
+                        word => event.get(word).is_some() && is_word(event, word),
+                    };
+                    if told {
+                        any = true;
+                        add(self.word(at, event, word), self.reason(event, word));
+                    }
+                }
+            }
+            if any {
+                break;
+            }
+        }
+        if found.is_none() && is_time_key(key) && !times.is_empty() {
+            return Some((Fate::Lost, format!("only {source} has a place for it")));
+        }
+        found
+    }
+
+    /// An id is kept if it comes out anywhere.
+    fn id(&self, pointer: &str, literal: &str) -> Option<Fate> {
+        let key = pointer.rsplit('/').next().unwrap_or("");
+        let body = literal.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'))?;
+        let id = !body.is_empty() && is_id_key(key);
+        id.then(|| Fate::Id(of_id(&[&text::decode(body)])))
     }
 
     fn reason(&self, event: &Event<'_>, field: &str) -> String {
+        if field == "kind" {
+            return format!("{} does not say {}", self.target.id.name(), event.name());
+        }
         format!("{} has no place for {field} of this {}", self.target.id.name(), event.name())
     }
 
+    /// The dyes by which a value may come out: its own, and those of an id's other places.
+    fn traces(&self, leaf: &DyedLeaf) -> Vec<Dye> {
+        let body = leaf.raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let id = body.is_some_and(|body| leaf.dye == of_id(&[&text::decode(body)]));
+        let others = self.dyes.same(&leaf.raw).filter(|_| id);
+        std::iter::once(leaf.dye).chain(others).collect()
+    }
+
     /// The fate of a value that cannot be dyed: it is told if the target has a way to tell it and
-    /// if something else of the event comes out.
+    /// if what the event is about comes out.
     fn word(&self, at: usize, event: &Event<'_>, field: &str) -> Fate {
         if !(self.target.carries)(event, field) {
             return Fate::Lost;
         }
-        let own = |(a, name, _): &&(usize, &str, Dyed)| {
-            *a == at
-                && !COMMON.iter().any(|f| f.name == *name)
-                && how(event, name) != Some(How::Id)
+        let main: &[&str] = match event.kind() {
+            Kind::Message => &["content", "attachments"],
+            Kind::ContentComplete | Kind::ThoughtStream => &["content"],
+            Kind::ToolComplete => &["result", "error"],
+            _ => &[],
         };
+        let own = |(a, name, _): &&(usize, &str, Dyed)| *a == at && main.contains(name);
         let dyes: Vec<Dye> = self
             .done
             .iter()
             .filter(own)
-            .flat_map(|(_, _, dyed)| dyed.leaves.iter().map(|(_, dye)| *dye))
+            .flat_map(|(_, _, dyed)| dyed.leaves.iter().map(|leaf| leaf.dye))
             .collect();
         if dyes.is_empty() { Fate::Kept } else { Fate::Traced(dyes) }
     }
@@ -315,11 +483,14 @@ fn how(event: &Event<'_>, field: &str) -> Option<How> {
     Some(match field {
         _ if matches!(ty, Some(Type::Bool | Type::OneOf(_))) => return None,
         "index" | "role" => return None,
-        // Bytes may be written in base64.
-        "data" if kind == Kind::FileWrite => return None,
-        "delta" if kind == Kind::ContentDelta => How::As(of_id(&["text", text("taskId"), text("partId")])),
-        "content" if kind == Kind::ContentComplete => {
-            How::As(of_id(&["text", text("taskId"), text("partId")]))
+        "data" if kind == Kind::FileWrite => How::Bytes(match text("encoding") {
+            "\"base64\"" => Spelled::Base64,
+            _ => Spelled::Text,
+        }),
+        // A task's text comes in pieces, whole, and again at its end.
+        "delta" if kind == Kind::ContentDelta => How::Text(of_id(&["text", text("taskId")])),
+        "content" if matches!(kind, Kind::ContentComplete | Kind::TaskComplete) => {
+            How::Text(of_id(&["text", text("taskId")]))
         }
         "content" if kind == Kind::ThoughtStream => {
             How::As(of_id(&["thought", text("taskId"), text("thoughtId")]))
@@ -327,13 +498,18 @@ fn how(event: &Event<'_>, field: &str) -> Option<How> {
         "delta" | "arguments" => How::As(of_id(&["arguments", text("toolCallId")])),
         "content" | "attachments" => How::Parts,
         "metadata" => How::Metadata,
-        _ if is_id(field) => How::Id,
+        _ if holds_ids(field) => How::Id,
         _ => How::Each,
     })
 }
 
+/// Whether a field holds one of a few words that tell what an event is about.
+fn is_word(event: &Event<'_>, field: &str) -> bool {
+    event.kind() != Kind::ParticipantJoined && how(event, field).is_none()
+}
+
 /// Whether a field holds ids, which are the same wherever they stand.
-fn is_id(field: &str) -> bool {
+fn holds_ids(field: &str) -> bool {
     is_id_key(field)
         || matches!(field, "path" | "to" | "providedBy")
         || matches!(field, "invitedBy" | "requestedBy" | "options" | "value" | "schema")
@@ -350,17 +526,24 @@ fn times(literal: &str) -> Vec<i64> {
     whole.into_iter().chain(seconds).chain(millis).filter(|n| *n > 0).collect()
 }
 
-/// The event fields that a member of a record may say in other words.
-fn words(key: &str) -> &'static [&'static str] {
+/// Whether a member of that name tells a time.
+fn is_time_key(key: &str) -> bool {
+    key.ends_with("_at") || key.ends_with("At") || key.to_ascii_lowercase().ends_with("timestamp")
+}
+
+/// The event fields that a member of a record may say in other words: those of the first list
+/// that an event has. `kind` stands for the end of a task, which is an event of its own.
+fn words(key: &str) -> &'static [&'static [&'static str]] {
     match key {
-        "role" => &["role"],
-        "status" | "state" | "outcome" => &["status", "success", "outcome"],
-        "finishReason" | "finish_reason" | "reason" => &["finishReason"],
+        "role" => &[&["role"]],
+        "status" | "state" => &[&["status"], &["kind"], &["success", "outcome"]],
+        "outcome" => &[&["outcome", "success"], &["status"]],
+        "finishReason" | "finish_reason" | "incomplete_details" => &[&["finishReason"]],
         _ => &[],
     }
 }
 
 /// Values whose absence tells the same.
 fn says_nothing(literal: &str) -> bool {
-    matches!(literal, "null" | "\"\"" | "[]" | "{}") || Doc::parse(literal).is_err()
+    matches!(literal, "null" | "\"\"" | "[]" | "{}")
 }

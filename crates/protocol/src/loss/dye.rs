@@ -1,56 +1,83 @@
 //! Dyes: marks inside values by which they are known again in an output.
 //!
 //! A text gets a few characters of Unicode's private planes at its end, a number becomes one of a
-//! range that nobody uses, a time becomes one after the year 3000. Encoders pass all of these on
-//! as they would pass on the values, whatever they do with them on the way.
+//! range that nobody uses, a time becomes one after the year 3000, bytes become others. Encoders
+//! pass all of these on as they would pass on the values, whatever they do with them on the way.
 //!
 //! Values are dyed one by one. Ids are dyed by what they say, so that the same id stays the same
 //! everywhere: an id that an output names once is not lost, however often the source repeats it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher as _};
 
+use crate::base64::{self, Alphabet};
 use crate::json::{Doc, Node, NodeKind, push_escaped, text};
 use crate::time;
 
-/// A mark. Those of ids have the highest bit of [`BITS`] set.
+/// A mark. Those of ids have the highest of its sixty bits set.
 pub(super) type Dye = u64;
 
-/// A dyed value and its dyes, each with the JSON pointer of its place in the value.
-#[derive(Debug, Default, Clone)]
+/// A dyed value.
+#[derive(Debug, Default)]
 pub(super) struct Dyed {
+    /// The value.
     pub(super) text: String,
-    pub(super) leaves: Vec<(String, Dye)>,
+    /// What is dyed in it.
+    pub(super) leaves: Vec<DyedLeaf>,
+}
+
+/// A dyed string, number or flag.
+#[derive(Debug)]
+pub(super) struct DyedLeaf {
+    /// JSON pointer of its place in the value.
+    pub(super) pointer: String,
+    pub(super) dye: Dye,
+    /// What it was before.
+    pub(super) raw: String,
 }
 
 /// How a value is dyed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum How {
-    /// By itself.
+    /// Each leaf by itself.
     Each,
-    /// By what it says.
-    Id,
-    /// With one dye, whatever it says: for what a source says more than once, in other pieces.
-    As(Dye),
-    /// By itself, but without what tells sorts of parts apart.
+    /// The same, without what tells sorts of parts apart.
     Parts,
-    /// By itself, but without flags, which encoders read.
+    /// The same, without the words that encoders read.
     Metadata,
+    /// Each leaf by what it says.
+    Id,
+    /// All with one dye: for what a source says more than once, whole and in pieces.
+    As(Dye),
+    /// A text that may be said again, whole or as a piece of a whole: the dye comes before it.
+    Text(Dye),
+    /// A piece of such a text, but not its first.
+    More(Dye),
+    /// Nothing of it may stay as it was: bytes, as text or in base64.
+    Bytes(Spelled),
+    /// Like the values of the record that it repeats; what is not one of them stays as it is.
+    Repeated,
 }
 
-/// Bits of a dye: fifteen in each of its four characters.
-const BITS: u32 = 60;
-const ID: Dye = 1 << (BITS - 1);
-/// The first character of a dye is here, the other three at [`MORE`].
-const FIRST: u32 = 0x10_0000;
-const MORE: u32 = 0xF_0000;
-const DIGIT: u32 = 0x7FFF;
-/// 3000-01-01.
-const TIMES: i64 = 32_503_680_000;
-/// Fifteen digits, exact in a double.
-const NUMBERS: u64 = 810_000_000_000_000;
+/// How bytes are spelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spelled {
+    Text,
+    Base64,
+}
 
-/// The dye of an id.
+/// The highest of fifteen bits in each of four characters.
+const ID: Dye = 1 << 59;
+/// The first character of a dye is here, the other three at [`MORE`].
+pub(super) const FIRST: u32 = 0x10_0000;
+pub(super) const MORE: u32 = 0xF_0000;
+pub(super) const DIGIT: u32 = 0x7FFF;
+/// 3000-01-01.
+pub(super) const TIMES: i64 = 32_503_680_000;
+/// Fifteen digits; ten of them can be summed and are still exact in a double.
+pub(super) const NUMBERS: u64 = 810_000_000_000_000;
+
+/// The dye of an id, or of anything else that is known by a name.
 pub(super) fn of_id(parts: &[&str]) -> Dye {
     let mut hasher = DefaultHasher::new();
     for part in parts {
@@ -82,12 +109,18 @@ pub(super) fn is_id_key(name: &str) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Dyes {
     next: Dye,
+    /// Dyes of the record at hand, by what they stand for.
+    known: HashMap<String, Vec<(String, Dye)>>,
 }
 
 impl Dyes {
-    /// A dye that was not there before.
-    fn fresh(&mut self) -> Dye {
-        self.next += 1;
+    /// A new record: nothing repeats a value of the one before.
+    pub(super) fn record(&mut self) {
+        self.known.clear();
+    }
+
+    /// The last dye that was made.
+    pub(super) fn last(&self) -> Dye {
         self.next
     }
 
@@ -96,6 +129,14 @@ impl Dyes {
         let mut dyed = Dyed::default();
         self.node(node, "", how, &mut dyed);
         dyed
+    }
+
+    /// What is dyed in a value may be repeated elsewhere in the record.
+    pub(super) fn remember(&mut self, dyed: &Dyed) {
+        for leaf in &dyed.leaves {
+            let dyes = self.known.entry(leaf.raw.clone()).or_default();
+            dyes.push((leaf.pointer.clone(), leaf.dye));
+        }
     }
 
     fn node(&mut self, node: Node<'_, '_>, pointer: &str, how: How, to: &mut Dyed) {
@@ -109,8 +150,8 @@ impl Dyes {
                     to.text.push_str(key.raw());
                     to.text.push(':');
                     let sort = how == How::Parts && (key.is("type") || key.is("kind"));
-                    let flag = how == How::Metadata && value.kind() == NodeKind::Bool;
-                    if sort || flag {
+                    let read = how == How::Metadata && is_read(key, value);
+                    if sort || read {
                         to.text.push_str(value.raw());
                         continue;
                     }
@@ -136,63 +177,146 @@ impl Dyes {
                 to.text.push(']');
             }
             NodeKind::Null => to.text.push_str("null"),
-            NodeKind::Plain | NodeKind::Escaped => self.string(node, pointer, how, to),
-            NodeKind::Number if !matches!(how, How::Id | How::As(_)) => {
-                let dye = self.fresh();
-                to.text.push_str(&(NUMBERS + dye).to_string());
-                to.leaves.push((pointer.to_owned(), dye));
-            }
-            // No encoder reads these, so any value does.
-            NodeKind::Number | NodeKind::Bool => {
-                let dye = match how {
-                    How::As(dye) => dye,
-                    _ => self.fresh(),
-                };
-                to.text.push('"');
-                push(dye, &mut to.text);
-                to.text.push('"');
-                to.leaves.push((pointer.to_owned(), dye));
-            }
+            _ if node.is_string() && node.body().is_empty() => to.text.push_str("\"\""),
+            _ => self.leaf(node, pointer, how, to),
         }
     }
 
-    fn string(&mut self, node: Node<'_, '_>, pointer: &str, how: How, to: &mut Dyed) {
-        let body = node.body();
-        if body.is_empty() {
-            to.text.push_str("\"\"");
-            return;
-        }
+    fn leaf(&mut self, node: Node<'_, '_>, pointer: &str, how: How, to: &mut Dyed) {
         let dye = match how {
-            How::Id => of_id(&[&text::decode(body)]),
-            How::As(dye) => dye,
-            _ => self.fresh(),
+            How::Id if node.is_string() => of_id(&[&text::decode(node.body())]),
+            How::As(dye) | How::Text(dye) | How::More(dye) => dye,
+            How::Repeated if holds_json(node) => 0,
+            How::Repeated => match self.repeated(node.raw(), pointer) {
+                Some(dye) => dye,
+                None => return to.text.push_str(node.raw()),
+            },
+            _ => {
+                self.next += 1;
+                self.next
+            }
         };
-        to.text.push('"');
-        let time = time::to_millis(body).and_then(|_| TIMES.checked_add_unsigned(dye));
-        let time = time.filter(|_| !is_id(dye)).and_then(time::from_seconds);
-        if let Some(time) = time {
-            to.text.push_str(&time);
-        } else if let Some(inner) = self.inner(body, how) {
+        let mut add = |dye| {
+            let (pointer, raw) = (pointer.to_owned(), node.raw().to_owned());
+            to.leaves.push(DyedLeaf { pointer, dye, raw });
+        };
+        if node.kind() == NodeKind::Number && !is_id(dye) {
+            add(dye);
+            return to.text.push_str(&(NUMBERS + scattered(dye)).to_string());
+        }
+        let body = if node.is_string() { node.body() } else { "" };
+        if let Some(inner) = self.inner(node, how) {
+            inner.leaves.iter().for_each(|leaf| add(leaf.dye));
+            to.text.push('"');
             push_escaped(&inner.text, &mut to.text);
-            to.leaves.extend(inner.leaves.into_iter().map(|(_, dye)| (pointer.to_owned(), dye)));
-        } else {
-            to.text.push_str(body);
-            push(dye, &mut to.text);
+            return to.text.push('"');
+        }
+        add(dye);
+        to.text.push('"');
+        match how {
+            How::Bytes(spelled) => push_bytes(dye, spelled, &mut to.text),
+            How::Text(_) => {
+                push(dye, &mut to.text);
+                to.text.push_str(body);
+            }
+            How::More(_) => to.text.push_str(body),
+            _ if is_id(dye) => {
+                to.text.push_str(body);
+                push(dye, &mut to.text);
+            }
+            _ if time::to_millis(body).is_some() => {
+                let time = TIMES.checked_add_unsigned(dye).and_then(time::from_seconds);
+                to.text.push_str(&time.unwrap_or_default());
+            }
+            _ => match base64_at(body) {
+                Some(at) => {
+                    to.text.push_str(body.get(..at).unwrap_or(""));
+                    push_bytes(dye, Spelled::Base64, &mut to.text);
+                }
+                None => {
+                    to.text.push_str(body);
+                    push(dye, &mut to.text);
+                }
+            },
         }
         to.text.push('"');
-        to.leaves.push((pointer.to_owned(), dye));
+    }
+
+    /// The dye of a value of the record that is the same, best one in the same place.
+    fn repeated(&self, raw: &str, pointer: &str) -> Option<Dye> {
+        let dyes = self.known.get(raw)?;
+        let alike = |other: &str| {
+            let tokens = pointer.rsplit('/').zip(other.rsplit('/'));
+            tokens.take_while(|(a, b)| a == b).count()
+        };
+        dyes.iter().rev().max_by_key(|(other, _)| alike(other)).map(|(_, dye)| *dye)
+    }
+
+    /// The dyes of all values of the record that are the same.
+    pub(super) fn same(&self, raw: &str) -> impl Iterator<Item = Dye> {
+        self.known.get(raw).into_iter().flatten().map(|(_, dye)| *dye)
     }
 
     /// What is in a string that holds a value of its own.
-    fn inner(&mut self, body: &str, how: How) -> Option<Dyed> {
-        let text = text::decode(body);
-        if !text.starts_with(['{', '[']) {
+    fn inner(&mut self, node: Node<'_, '_>, how: How) -> Option<Dyed> {
+        let whole = matches!(how, How::Bytes(_) | How::Id | How::Text(_) | How::More(_));
+        if whole || !holds_json(node) {
             return None;
         }
+        let text = node.str()?;
         let doc = Doc::parse(&text).ok()?;
         Some(self.value(doc.root(), how))
     }
 }
+
+/// Whether a member of an event's metadata says something that encoders go by.
+fn is_read(key: Node<'_, '_>, value: Node<'_, '_>) -> bool {
+    let flags = ["dynamic", "invalid", "isAutomatic", "transient", "multiple"];
+    let reasons = ["rejected", "timeout", "max_completion_tokens", "max_prompt_tokens"];
+    flags.iter().any(|flag| key.is(flag)) || key.is("reason") && reasons.iter().any(|r| value.is(r))
+}
+
+/// Whether a string holds an object or a list.
+fn holds_json(node: Node<'_, '_>) -> bool {
+    let text = if node.is_string() { node.str().unwrap_or_default() } else { "".into() };
+    text.starts_with(['{', '[']) && Doc::parse(&text).is_ok()
+}
+
+/// Where base64 begins in a text that is such, or a data URI of such.
+fn base64_at(body: &str) -> Option<usize> {
+    if body.starts_with("data:") {
+        return body.find(";base64,").map(|at| at + 8);
+    }
+    let has = |what: fn(&u8) -> bool| body.as_bytes().iter().any(what);
+    let bytes = body.len() % 4 == 0
+        && has(u8::is_ascii_uppercase)
+        && (body.ends_with('=') || has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit));
+    (bytes && base64::decode(body).is_some()).then_some(0)
+}
+
+/// Spreads dyes over forty bits, so that no two sums of some are the same by chance.
+pub(super) fn scattered(dye: Dye) -> u64 {
+    dye.wrapping_mul(SCATTER) & FORTY
+}
+
+/// The other way.
+pub(super) fn gathered(number: u64) -> Dye {
+    number.wrapping_mul(GATHER) & FORTY
+}
+
+const FORTY: u64 = (1 << 40) - 1;
+const SCATTER: u64 = 0x9E_3779_B97F;
+/// The product with [`SCATTER`] is 1, in forty bits.
+const GATHER: u64 = {
+    // Newton's iteration doubles the bits that are right.
+    let mut inverse = SCATTER;
+    let mut i = 0;
+    while i < 6 {
+        inverse = inverse.wrapping_mul(2u64.wrapping_sub(SCATTER.wrapping_mul(inverse)));
+        i += 1;
+    }
+    inverse & FORTY
+};
 
 fn push(dye: Dye, out: &mut String) {
     let digits = [45, 30, 15, 0].map(|shift| (dye >> shift) as u32 & DIGIT);
@@ -202,65 +326,13 @@ fn push(dye: Dye, out: &mut String) {
     }
 }
 
-/// Finds the dyes in an output.
-pub(super) fn find(output: &str, found: &mut HashSet<Dye>) {
-    find_in(output, found);
-    // Some writers escape everything outside ASCII.
-    if output.contains("\\ud") || output.contains("\\uD") {
-        let mut plain = output.to_owned();
-        while plain.contains("\\\\u") {
-            plain = plain.replace("\\\\u", "\\u");
-        }
-        find_in(&text::decode(&plain.replace("\\\"", "\"")), found);
-    }
-}
-
-fn find_in(output: &str, found: &mut HashSet<Dye>) {
-    let bytes = output.as_bytes();
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            0xF4 => {
-                let rest = output.get(at..).unwrap_or("");
-                found.extend(read(rest));
-                at += 4;
-            }
-            b'0'..=b'9' => {
-                let more = bytes.iter().skip(at).take_while(|b| b.is_ascii_digit()).count();
-                let joined = at > 0 && bytes.get(at - 1).is_some_and(u8::is_ascii_alphanumeric);
-                let rest = output.get(at..).unwrap_or("");
-                if !joined {
-                    found.extend(number(rest, more));
-                }
-                at += more;
-            }
-            _ => at += 1,
-        }
-    }
-}
-
-fn read(text: &str) -> Option<Dye> {
-    let mut dye = 0;
-    let mut chars = text.chars();
-    for from in [FIRST, MORE, MORE, MORE] {
-        let digit = (chars.next()? as u32).checked_sub(from).filter(|d| *d <= DIGIT)?;
-        dye = dye << 15 | Dye::from(digit);
-    }
-    Some(dye)
-}
-
-/// The dye of a number or time that a text begins with.
-fn number(text: &str, digits: usize) -> Option<Dye> {
-    let since = |seconds: i64| Dye::try_from(seconds - TIMES).ok().filter(|dye| *dye > 0);
-    match digits {
-        4 => since(time::to_millis(&format!("{}Z", text.get(..19)?))? / 1000),
-        11 | 12 => since(text.get(..digits)?.parse().ok()?),
-        14 | 15 => {
-            let number: u64 = text.get(..digits)?.parse().ok()?;
-            number
-                .checked_sub(NUMBERS)
-                .or_else(|| since(i64::try_from(number / 1000).ok()?))
-        }
-        _ => None,
+/// Bytes that begin at a new group of base64 wherever they follow others of the sort.
+fn push_bytes(dye: Dye, spelled: Spelled, out: &mut String) {
+    let mut text = String::new();
+    push(dye, &mut text);
+    text.push_str("  ");
+    match spelled {
+        Spelled::Text => out.push_str(&text),
+        Spelled::Base64 => out.push_str(&base64::encode(text.as_bytes(), Alphabet::Standard)),
     }
 }

@@ -27,7 +27,8 @@ fn branch(leaves: &[(&Entry, bool)], place: usize, each: &mut dyn FnMut(Loss)) {
         let rest = entry.pointer.get(place + 1..).unwrap_or("");
         place + 1 + rest.find('/').unwrap_or(rest.len())
     };
-    for below in leaves.chunk_by(|(a, _), (b, _)| a.pointer.get(..next(a)) == b.pointer.get(..next(b)))
+    for below in
+        leaves.chunk_by(|(a, _), (b, _)| a.pointer.get(..next(a)) == b.pointer.get(..next(b)))
     {
         match below {
             // Several dyes in one place: it is kept as long as one of them is.

@@ -4,7 +4,6 @@ use selvedge_protocol::diagnostic::{Report, Severity};
 use selvedge_protocol::dialect::{
     self, DecodeOptions, Dialect, EncodeOptions, Encoding, Target, decode,
 };
-use selvedge_protocol::journal::kind::{COMMON, SPECS, Type};
 use selvedge_protocol::journal::{Batch, Event, Kind};
 use selvedge_protocol::json::Raw;
 use selvedge_protocol::validate::validate;

@@ -3,10 +3,8 @@
 use std::fs;
 
 use selvedge_protocol::diagnostic::Report;
-use selvedge_protocol::dialect::{self, DecodeOptions, EncodeOptions, Encoding, decode};
-use selvedge_protocol::journal::kind::{COMMON, SPECS, Type};
-use selvedge_protocol::journal::{Batch, Event, Kind};
-use selvedge_protocol::json::{Doc, Raw, same_value};
+use selvedge_protocol::dialect::{self, DecodeOptions, decode};
+use selvedge_protocol::json::{Doc, same_value};
 use selvedge_protocol::validate::validate;
 
 use crate::ai_sdk_messages::{convert_for, reduced};
@@ -255,15 +253,4 @@ fn hostile_streams_give_findings() {
         let journal = dialect::named("journal").unwrap();
         assert_eq!(convert(journal, stream, &convert(stream, journal, source)), source);
     }
-}
-
-/// What a dialect writes for events that no wire ever had.
-fn written(to: &str, all: &[Event<'static>]) -> String {
-    let mut encoding = Encoding::new(dialect::named(to).unwrap(), &EncodeOptions::default());
-    let mut out = Vec::new();
-    for event in all {
-        encoding.batch(&Batch::native(vec![event.clone()]), &mut out);
-    }
-    encoding.finish(&mut out);
-    String::from_utf8(out).unwrap()
 }

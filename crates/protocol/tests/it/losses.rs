@@ -22,6 +22,8 @@ struct Value {
     pointer: String,
     /// Its last key.
     key: String,
+    /// What the object around it calls itself, where the dialect has such a member.
+    object: String,
     /// Where it stands in the source.
     span: Range<usize>,
 }
@@ -43,20 +45,29 @@ fn values(own: &Dialect, source: &str) -> Vec<Value> {
             _ => (0, record.body),
         };
         if let Ok(doc) = Doc::parse(text) {
-            walk(doc.root(), &prefix, "", start + offset, &mut out);
+            walk(doc.root(), &prefix, "", "", start + offset, &mut out);
         }
     });
     out
 }
 
-fn walk(node: Node<'_, '_>, pointer: &str, key: &str, offset: usize, out: &mut Vec<Value>) {
+fn walk(
+    node: Node<'_, '_>,
+    pointer: &str,
+    key: &str,
+    object: &str,
+    offset: usize,
+    out: &mut Vec<Value>,
+) {
+    let own = node.get("object").and_then(|o| o.str());
+    let object = own.as_deref().unwrap_or(object);
     for (name, value) in node.members() {
         let name = name.str().unwrap();
         let token = name.replace('~', "~0").replace('/', "~1");
-        walk(value, &format!("{pointer}/{token}"), &name, offset, out);
+        walk(value, &format!("{pointer}/{token}"), &name, object, offset, out);
     }
     for (i, value) in node.children().enumerate() {
-        walk(value, &format!("{pointer}/{i}"), key, offset, out);
+        walk(value, &format!("{pointer}/{i}"), key, object, offset, out);
     }
     let says = match node.kind() {
         NodeKind::Object | NodeKind::Array | NodeKind::Null => false,
@@ -67,89 +78,147 @@ fn walk(node: Node<'_, '_>, pointer: &str, key: &str, offset: usize, out: &mut V
         out.push(Value {
             pointer: pointer.to_owned(),
             key: key.to_owned(),
+            object: object.to_owned(),
             span: node.start() + offset..node.end() + offset,
         });
     }
 }
 
-/// Whether a member says what sort of record it stands in. Another word makes another record, so
-/// there is no experiment to make.
-fn is_discriminator(own: &str, key: &str) -> bool {
+/// Members whose change makes no experiment, by dialect. They say what sort of record or part they
+/// stand in, or which place it has among the others, so that another value is another record or
+/// one out of order; or they repeat what another member says, which decides.
+fn is_fixed(own: &str, value: &Value) -> bool {
+    let key = value.key.as_str();
     match own {
+        // The order of actions is told by their order.
         "thread-protocol" => matches!(key, "version" | "action_type" | "type" | "sequence"),
         "aitp" => matches!(key, "type" | "$schema"),
         "envelope" => matches!(key, "protocol" | "type" | "kind"),
         "looopy" => matches!(key, "kind"),
-        "agent-api" => matches!(key, "object" | "type" | "sequence_number" | "delta"),
-        "openai-threads" => matches!(key, "object" | "type" | "event"),
-        "a2a" => matches!(key, "kind" | "jsonrpc" | "method"),
-        "ai-sdk-stream" | "ai-sdk-messages" => matches!(key, "type"),
+        "agent-api" => match key {
+            "object" | "type" | "sequence_number" | "delta" => true,
+            // Steps in the making of a message; its author is told by its type.
+            "status" | "role" | "index" => value.object != "response",
+            _ => false,
+        },
+        "openai-threads" => match key {
+            "object" | "type" | "event" => true,
+            // Steps in the making of a message.
+            "status" => !value.object.starts_with("thread.run"),
+            // The role says whether the assistant that is named is the author.
+            "role" => true,
+            // A page of messages is put in order by them.
+            "created_at" => value.pointer.contains("/data/"),
+            _ => false,
+        },
+        // That a state is the last is told by the state.
+        "a2a" => matches!(key, "kind" | "jsonrpc" | "method" | "final"),
+        "ai-sdk-stream" => matches!(key, "type"),
+        // The state says which members of the part count.
+        "ai-sdk-messages" => matches!(key, "type" | "state"),
         "pydantic-ai" => matches!(key, "kind" | "part_kind"),
-        "ag-ui" => matches!(key, "type"),
+        // The reason `auth` makes another request.
+        "ag-ui" => matches!(key, "type" | "subtype" | "reason"),
         _ => false,
     }
 }
 
-/// Words of which a member must have one, in pairs that are as much alike as can be.
-const WORDS: &[(&str, &[(&str, &str)])] = &[
-    ("role", &[("user", "assistant"), ("user", "agent"), ("ROLE_USER", "ROLE_AGENT")]),
-    ("initiator", &[("user", "agent")]),
-    ("status", &[("success", "error"), ("completed", "failed"), ("working", "completed")]),
-    ("finishReason", &[("stop", "length"), ("tool-calls", "stop")]),
-    ("finish_reason", &[("stop", "length"), ("tool_call", "stop")]),
-    ("thoughtType", &[("planning", "reasoning"), ("reflection", "decision")]),
-    ("verbosity", &[("brief", "normal"), ("detailed", "normal")]),
-    ("inputType", &[("confirmation", "clarification"), ("selection", "custom")]),
-    ("authType", &[("oauth2", "api-key")]),
-];
-
-/// Members that hold one of a few words.
-const CHOICES: &[&str] = &[
-    "role", "initiator", "status", "finishReason", "finish_reason", "thoughtType", "verbosity",
-    "inputType", "authType", "state", "outcome", "encoding", "intent",
+/// Members that hold one of a few words, and the words. A word counts as told if one of the
+/// others would make another output.
+const WORDS: &[(&str, &[&str])] = &[
+    ("role", &["user", "assistant"]),
+    ("role", &["user", "agent"]),
+    ("role", &["ROLE_USER", "ROLE_AGENT"]),
+    ("initiator", &["user", "agent"]),
+    ("status", &["success", "error"]),
+    ("status", &["working", "waiting-subtask", "waiting-input"]),
+    ("status", &["completed", "failed", "canceled", "incomplete"]),
+    ("state", &["failed", "canceled", "rejected"]),
+    ("state", &["TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED"]),
+    ("outcome", &["success", "failed", "denied"]),
+    ("encoding", &["utf-8", "base64"]),
+    ("finishReason", &["stop", "length", "tool-calls", "tool_calls", "content_filter"]),
+    ("finish_reason", &["stop", "length", "tool_call", "content_filter"]),
+    ("thoughtType", &["planning", "reasoning", "reflection", "decision"]),
+    ("verbosity", &["brief", "normal", "detailed"]),
+    ("inputType", &["confirmation", "clarification", "selection", "tool-execution"]),
+    ("authType", &["oauth2", "api-key"]),
+    ("providedBy", &["user", "coordinator"]),
+    ("codeChallengeMethod", &["S256", "plain"]),
 ];
 
 /// Whether a member holds an id, which is the same wherever it stands.
 fn is_id(key: &str) -> bool {
     ["id", "Id", "ID", "Ids", "_ids"].iter().any(|end| key.ends_with(end))
-        || matches!(key, "actor" | "author" | "tool_name" | "toolName" | "toolCallName")
-        || matches!(key, "providedBy" | "runId" | "path")
+        || matches!(key, "actor" | "author" | "tool_name" | "toolName" | "toolCallName" | "path")
 }
 
-/// The source with one value changed; `None` where no other value is known that would do.
-fn changed(source: &str, value: &Value) -> Option<String> {
+/// The source with one value changed, in every way that there is to try; none where no other
+/// value is known that would do.
+fn changed(source: &str, value: &Value) -> Vec<String> {
     let old = &source[value.span.clone()];
-    let put = |new: &str| {
-        format!("{}{new}{}", &source[..value.span.start], &source[value.span.end..])
-    };
+    let put =
+        |new: &str| format!("{}{new}{}", &source[..value.span.start], &source[value.span.end..]);
     let Some(body) = old.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
-        return Some(match old {
-            "true" => put("false"),
-            "false" => put("true"),
-            number if number.contains(['e', 'E']) => return None,
-            number => match number.split_once('.') {
-                Some((whole, rest)) => put(&format!("{}.{rest}", whole.parse::<i64>().ok()? + 1)),
-                None => put(&(number.parse::<i64>().ok()? + 1).to_string()),
-            },
-        });
+        return match old {
+            "true" => vec![put("false")],
+            "false" => vec![put("true")],
+            number => other_number(number).map(|new| put(&new)).into_iter().collect(),
+        };
     };
-    if CHOICES.contains(&value.key.as_str()) {
-        let pairs = WORDS.iter().filter(|(key, _)| *key == value.key).flat_map(|(_, p)| *p);
-        for (a, b) in pairs {
-            for (from, to) in [(a, b), (b, a)] {
-                if body == *from {
-                    return Some(put(&format!("\"{to}\"")));
-                }
-            }
-        }
-        return None;
+    if WORDS.iter().any(|(key, _)| *key == value.key) {
+        let sets = WORDS.iter().filter(|(key, set)| *key == value.key && set.contains(&body));
+        let others = sets.flat_map(|(_, set)| *set).filter(|word| **word != body);
+        return others.map(|word| put(&format!("\"{word}\""))).collect();
     }
-    let new = other_text(body)?;
+    let Some(new) = other_text(body) else { return Vec::new() };
     if is_id(&value.key) {
         let quoted = source.replace(&format!("\"{body}\""), &format!("\"{new}\""));
-        return Some(quoted.replace(&format!("\\\"{body}\\\""), &format!("\\\"{new}\\\"")));
+        return vec![quoted.replace(&format!("\\\"{body}\\\""), &format!("\\\"{new}\\\""))];
     }
-    Some(put(&format!("\"{new}\"")))
+    vec![put(&format!("\"{new}\""))]
+}
+
+/// Another number: the next, or a minute later where it counts seconds or milliseconds.
+fn other_number(number: &str) -> Option<String> {
+    let (whole, rest) = match number.split_once('.') {
+        Some((whole, rest)) => (whole, format!(".{rest}")),
+        None => (number, String::new()),
+    };
+    let n: i64 = whole.parse().ok()?;
+    let more = match n {
+        1_000_000_000_000.. => 60_000,
+        1_000_000_000.. => 60,
+        _ => 1,
+    };
+    Some(format!("{}{rest}", n + more))
+}
+
+/// Whether the source says a value a second time, whole or in pieces. The output need not.
+fn is_repeated(source: &str, all: &[Value], value: &Value) -> bool {
+    let plain = |text: &str| -> String {
+        let text = text.replace(".0", "");
+        text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '\\' | '"')).collect()
+    };
+    // The call comes whole too, in a spelling of the writer's own.
+    if value.key == "inputTextDelta" {
+        return true;
+    }
+    let old = &source[value.span.clone()];
+    let others = || all.iter().filter(|other| other.span != value.span);
+    let strings = others().filter(|o| source[o.span.clone()].starts_with('"'));
+    let pieces: String = strings
+        .filter(|o| o.key.to_lowercase().ends_with("delta") || o.key == value.key)
+        .map(|o| plain(&source[o.span.clone()]))
+        .collect();
+    if !old.starts_with('"') || time::to_millis(old.trim_matches('"')).is_some() {
+        let written = format!("{}:", value.key);
+        return others().any(|o| o.key == value.key && &source[o.span.clone()] == old)
+            || pieces.split(&written).skip(1).any(|rest| rest.contains(&plain(old)));
+    }
+    let rest = format!("{}\n{}", &source[..value.span.start], &source[value.span.end..]);
+    let old = plain(old);
+    plain(&rest).contains(&old) || pieces.contains(&old)
 }
 
 /// Another text of the same sort: one character in its middle differs.
@@ -157,6 +226,17 @@ fn other_text(body: &str) -> Option<String> {
     if time::to_millis(body).is_some() {
         let at = body.find(':')? + 2;
         return Some(turned(body, at));
+    }
+    // Of a media type, the second half: the first may choose a sort of part.
+    let media = body
+        .split_once('/')
+        .filter(|(sort, _)| matches!(*sort, "image" | "audio" | "video" | "text" | "application"));
+    if let Some((sort, _)) = media {
+        return Some(turned(body, sort.len() + 1));
+    }
+    // Some bits before the padding say nothing.
+    if body.ends_with('=') {
+        return Some(turned(body, 0));
     }
     // Not inside an escape, nor the words before the data of a data URI.
     let first = body.find(";base64,").map_or(0, |at| at + 8);
@@ -224,14 +304,20 @@ fn without_made_ids(text: &str, source: &str) -> String {
     out
 }
 
-/// Every way from a source to the dialects that carry no frames.
+/// What was tried.
+#[derive(Debug, Default)]
 struct Tried {
     pairs: usize,
     values: usize,
     judged: usize,
+    /// Values that make no experiment.
+    left: usize,
+    /// Lost, not named, but said twice.
+    repeated: usize,
     wrong: Vec<String>,
 }
 
+/// Judges the reports of a source into every dialect that carries no frames.
 fn judge(name: &str, own: &'static Dialect, source: &str, tried: &mut Tried) {
     let targets: Vec<&'static Dialect> = dialect::ALL
         .iter()
@@ -241,25 +327,31 @@ fn judge(name: &str, own: &'static Dialect, source: &str, tried: &mut Tried) {
         targets.iter().map(|to| report(own, to, source)).collect();
     let before = written(own, &targets, source);
     tried.pairs += targets.len();
-    for value in values(own, source) {
-        if is_discriminator(own.id.name(), &value.key) {
+    let all = values(own, source);
+    for value in &all {
+        let others = changed(source, value);
+        if is_fixed(own.id.name(), value) || others.is_empty() {
+            tried.left += 1;
             continue;
         }
-        let Some(other) = changed(source, &value) else { continue };
         tried.values += 1;
-        for (i, after) in written(own, &targets, &other).iter().enumerate() {
+        let after: Vec<_> = others.iter().map(|other| written(own, &targets, other)).collect();
+        for (i, to) in targets.iter().enumerate() {
             tried.judged += 1;
             let named = is_named(&reports[i], &value.pointer);
-            let kept = *after != before[i];
-            if kept == named.is_some() {
-                let what = match named {
-                    Some(reason) => format!("is kept, yet named: {reason}"),
-                    None => "is lost, yet not named".to_owned(),
-                };
-                let old = &source[value.span.clone()];
-                let to = targets[i].id.name();
-                tried.wrong.push(format!("{name} → {to}: {} {old} {what}", value.pointer));
-            }
+            let kept = after.iter().any(|after| after[i] != before[i]);
+            let what = match named {
+                Some(reason) if kept => format!("is kept, yet named: {reason}"),
+                None if !kept && is_repeated(source, &all, value) => {
+                    tried.repeated += 1;
+                    continue;
+                }
+                None if !kept => "is lost, yet not named".to_owned(),
+                _ => continue,
+            };
+            let old = &source[value.span.clone()];
+            let to = to.id.name();
+            tried.wrong.push(format!("{name} → {to}: {} {old} {what}", value.pointer));
         }
     }
 }
@@ -296,17 +388,16 @@ const EXAMPLES: &[(&str, &str)] = &[
 
 #[test]
 fn reports_of_the_documents_examples_are_exact() {
-    let mut tried = Tried { pairs: 0, values: 0, judged: 0, wrong: Vec::new() };
+    let mut tried = Tried::default();
     for (own, file) in EXAMPLES {
         judge(file, named(own).unwrap(), &fixture(file), &mut tried);
     }
-    println!("{} pairs, {} values, {} judged", tried.pairs, tried.values, tried.judged);
-    assert!(tried.wrong.is_empty(), "{}:\n{}", tried.wrong.len(), tried.wrong.join("\n"));
+    tried.check();
 }
 
 #[test]
 fn reports_of_small_recordings_are_exact() {
-    let mut tried = Tried { pairs: 0, values: 0, judged: 0, wrong: Vec::new() };
+    let mut tried = Tried::default();
     let mut taken = BTreeMap::new();
     for recording in cached() {
         let count: &mut usize = taken.entry(recording.dialect).or_default();
@@ -316,6 +407,16 @@ fn reports_of_small_recordings_are_exact() {
         *count += 1;
         judge(&recording.name, named(recording.dialect).unwrap(), &recording.text, &mut tried);
     }
-    println!("{} pairs, {} values, {} judged", tried.pairs, tried.values, tried.judged);
-    assert!(tried.wrong.is_empty(), "{}:\n{}", tried.wrong.len(), tried.wrong.join("\n"));
+    tried.check();
+}
+
+impl Tried {
+    fn check(self) {
+        let Self { pairs, values, judged, left, repeated, wrong } = self;
+        println!(
+            "{pairs} pairs, {values} values, {judged} judged, {repeated} said twice, {left} left"
+        );
+        assert!(judged > 500);
+        assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+    }
 }

@@ -8,6 +8,7 @@ mod ai_sdk_messages;
 mod ai_sdk_stream;
 mod aitp;
 mod canonical;
+mod carries;
 mod documents;
 mod envelope;
 mod fold;
