@@ -52,7 +52,7 @@ fn carries(event: &Event<'_>, field: &str) -> bool {
         Kind::Message => &["role", "finishReason"],
         Kind::ContentComplete | Kind::StepFinished => &["finishReason"],
         Kind::ToolCallStarted | Kind::ToolCall => &["providerExecuted"],
-        Kind::ToolComplete => &["success", "outcome"],
+        Kind::ToolComplete => &["success", "outcome", "preliminary"],
         Kind::FileWrite => &["index", "encoding"],
         Kind::PartStarted | Kind::PartFinished => &["partType"],
         _ => &[],

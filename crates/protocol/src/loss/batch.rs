@@ -1,6 +1,7 @@
 //! A batch with its values dyed, and what is to be known of each value of its source.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::dye::{Dye, Dyed, DyedLeaf, Dyes, How, Spelled, is_id, is_id_key, of_id};
@@ -95,16 +96,21 @@ pub(super) fn dye(
     texts: &mut Texts,
 ) -> Trial {
     dyes.record();
-    let later = texts.later(&batch.events);
-    let (events, done, times) = (&batch.events, Vec::new(), Vec::new());
-    let mut sample = Sample { events, done, target, dyes, later, times };
+    let texts = batch.events.iter().map(|event| texts.next(event)).collect();
+    let (times, numbers) = (Vec::new(), Vec::new());
+    let (events, done) = (&batch.events, Vec::new());
+    for name in batch.events.iter().filter_map(|event| event.body("toolName")) {
+        dyes.name(name);
+    }
+    let mut sample = Sample { events, done, target, dyes, texts, times, numbers };
     if let Some(frame) = &batch.frame {
         sample.bound(&frame.root, 0);
     }
     sample.rest();
     let mut entries = Vec::new();
     if let Some(frame) = &batch.frame {
-        sample.entries(&frame.root, 0, pointer, frame.dialect.name(), &mut entries);
+        let all = 0..batch.events.len();
+        sample.entries(&frame.root, all, pointer, frame.dialect.name(), &mut entries);
     }
     let (derived, counts) = (sample.derived(), sample.counts());
     let batch = Batch { events: sample.dyed(), frame: batch.frame.as_ref().map(blank) };
@@ -116,32 +122,44 @@ pub(super) fn dye(
 pub(super) struct Texts {
     /// By task and part.
     open: HashSet<(String, String)>,
+    /// How often a task has begun anew.
+    attempts: HashMap<String, u64>,
+}
+
+/// What text of its task an event belongs to.
+#[derive(Debug, Clone, Copy)]
+struct Spoken {
+    attempt: u64,
+    first: bool,
 }
 
 impl Texts {
-    /// Which of the events add to a text that was begun before.
-    fn later(&mut self, events: &[Event<'_>]) -> Vec<usize> {
-        let mut later = Vec::new();
-        for (at, event) in events.iter().enumerate() {
-            let text = |name: &str| event.get(name).map_or("", Raw::as_str).to_owned();
-            let key = (text("taskId"), text("partId"));
-            match event.kind() {
-                Kind::ContentDelta if !self.open.insert(key.clone()) => later.push(at),
-                Kind::ContentDelta => {}
-                Kind::ContentComplete | Kind::PartFinished => {
-                    self.open.remove(&key);
-                }
-                Kind::TaskComplete | Kind::StepFinished => {
-                    self.open.retain(|(task, _)| *task != key.0);
-                }
-                Kind::StepStarted | Kind::TaskStatus | Kind::LlmUsage => {}
-                // A text without a name ends where something else begins.
-                _ => {
-                    self.open.remove(&(key.0, String::new()));
-                }
+    /// Takes in an event.
+    fn next(&mut self, event: &Event<'_>) -> Spoken {
+        let text = |name: &str| event.get(name).map_or("", Raw::as_str).to_owned();
+        let key = (text("taskId"), text("partId"));
+        let attempt = self.attempts.get(&key.0).copied().unwrap_or(0);
+        let mut first = true;
+        match event.kind() {
+            Kind::ContentDelta => first = self.open.insert(key),
+            Kind::ContentComplete | Kind::PartFinished => {
+                self.open.remove(&key);
+            }
+            Kind::TaskComplete | Kind::StepFinished => {
+                self.open.retain(|(task, _)| *task != key.0);
+            }
+            // What was said so far is void.
+            Kind::AttemptSuperseded => {
+                self.open.retain(|(task, _)| *task != key.0);
+                self.attempts.insert(key.0, attempt + 1);
+            }
+            Kind::StepStarted | Kind::TaskStatus | Kind::LlmUsage => {}
+            // A text without a name ends where something else begins.
+            _ => {
+                self.open.remove(&(key.0, String::new()));
             }
         }
-        later
+        Spoken { attempt, first }
     }
 }
 
@@ -159,10 +177,12 @@ struct Sample<'b, 'a> {
     done: Vec<(usize, &'b str, Dyed)>,
     target: &'b Dialect,
     dyes: &'b mut Dyes,
-    /// Events that add to a text that was begun before.
-    later: Vec<usize>,
+    /// Of each event, what text of its task it belongs to.
+    texts: Vec<Spoken>,
     /// The times that the record tells in other words.
     times: Vec<Vec<i64>>,
+    /// The numbers that it tells in other words.
+    numbers: Vec<String>,
 }
 
 impl<'b, 'a> Sample<'b, 'a> {
@@ -173,7 +193,9 @@ impl<'b, 'a> Sample<'b, 'a> {
             match slot {
                 Slot::Bound { event, field, .. } => self.dye(base + usize::from(*event), field),
                 Slot::Leaf { leaf: Leaf::Implied, default, .. } => {
-                    let times = times(of.leaf(i).unwrap_or(default));
+                    let literal = of.leaf(i).unwrap_or(default);
+                    self.numbers.extend(literal.parse::<f64>().is_ok().then(|| literal.to_owned()));
+                    let times = times(literal);
                     self.times.extend((!times.is_empty()).then_some(times));
                 }
                 _ => {}
@@ -193,13 +215,19 @@ impl<'b, 'a> Sample<'b, 'a> {
             return;
         }
         let (Some(how), Some(doc)) = (how(event, name), raw.doc()) else { return };
-        let how = match how {
-            How::Text(dye) if self.later.contains(&at) => How::More(dye),
-            how => how,
-        };
+        let how = self.text(at, how);
         let dyed = self.dyes.value(doc.root(), how);
         self.dyes.remember(&dyed);
         self.done.push((at, name, dyed));
+    }
+
+    /// How a piece of a text is dyed where it stands.
+    fn text(&self, at: usize, how: How) -> How {
+        match (how, self.texts.get(at)) {
+            (How::Text(dye), Some(Spoken { attempt, first: true })) => How::Text(dye ^ attempt),
+            (How::Text(dye), Some(Spoken { attempt, .. })) => How::More(dye ^ attempt),
+            (how, _) => how,
+        }
     }
 
     /// Dyes the other fields, which repeat values of the record or were made from them.
@@ -217,15 +245,14 @@ impl<'b, 'a> Sample<'b, 'a> {
                     How::As(_) | How::Text(_) => true,
                     _ => false,
                 };
-                let how = match how {
-                    How::Text(dye) if self.later.contains(&at) => How::More(dye),
-                    how => how,
-                };
+                let how = self.text(at, how);
                 let mut dyed =
                     self.dyes.value(doc.root(), if by_name { how } else { How::Repeated });
                 // A record may tell its time in other words, or two times that are the same.
                 let twice = || self.times.iter().filter(|t| time.is_some_and(|at| t.contains(&at)));
-                if time.is_some() && (dyed.leaves.is_empty() || twice().count() > 1) {
+                let number = raw.body().is_some_and(|b| self.numbers.iter().any(|n| n == b));
+                let made = (time.is_some() || number) && dyed.leaves.is_empty();
+                if made || time.is_some() && twice().count() > 1 {
                     dyed = self.dyes.value(doc.root(), how);
                     self.dyes.remember(&dyed);
                 }
@@ -279,18 +306,18 @@ impl<'b, 'a> Sample<'b, 'a> {
     fn entries(
         &self,
         of: &Instance<'_>,
-        base: usize,
+        within: Range<usize>,
         pointer: &str,
         source: &str,
         out: &mut Vec<Entry>,
     ) {
-        let base = base + usize::from(of.base);
+        let base = within.start;
         let mut lists = of.lists.iter();
         for (i, slot) in of.shape.slots.iter().enumerate() {
             match slot {
                 Slot::Leaf { leaf: Leaf::Implied, default, pointer: own } => {
                     let literal = of.leaf(i).unwrap_or(default);
-                    if let Some((fate, reason)) = self.implied(own, literal, source) {
+                    if let Some((fate, reason)) = self.implied(own, literal, &within, source) {
                         let pointer = format!("{pointer}{own}");
                         out.push(Entry { root: pointer.len(), pointer, fate, reason });
                     }
@@ -301,7 +328,10 @@ impl<'b, 'a> Sample<'b, 'a> {
                         let pointer = format!("{pointer}{own}");
                         out.push(Entry {
                             root: pointer.len(),
-                            fate: self.id(own, literal).unwrap_or(Fate::Lost),
+                            fate: self
+                                .id(own, literal)
+                                .or_else(|| self.time(last_key(own), literal, &within))
+                                .unwrap_or(Fate::Lost),
                             pointer,
                             reason: format!("only {source} has a place for it"),
                         });
@@ -315,8 +345,14 @@ impl<'b, 'a> Sample<'b, 'a> {
                     self.value(at, field, path, whole, &pointer, out);
                 }
                 Slot::List { pointer: own, .. } => {
-                    for (j, item) in lists.next().into_iter().flatten().enumerate() {
-                        self.entries(item, base, &format!("{pointer}{own}/{j}"), source, out);
+                    let items = lists.next().map_or(&[][..], Vec::as_slice);
+                    for (j, item) in items.iter().enumerate() {
+                        // An item's events are those up to the next item's.
+                        let start = base + usize::from(item.base);
+                        let next = items.get(j + 1).map(|next| base + usize::from(next.base));
+                        let end = next.filter(|end| *end > start).unwrap_or(within.end);
+                        let pointer = format!("{pointer}{own}/{j}");
+                        self.entries(item, start..end, &pointer, source, out);
                     }
                 }
             }
@@ -368,71 +404,91 @@ impl<'b, 'a> Sample<'b, 'a> {
         }
     }
 
-    /// What is to be known of a value that the events say in other words: of a time, the field
-    /// that is the same time; of a word, the field of that meaning; of an id, the id.
-    fn implied(&self, pointer: &str, literal: &str, source: &str) -> Option<(Fate, String)> {
+    /// What is to be known of a value that the events say in other words: of a time, the fields
+    /// that are the same time; of a word, the field of that meaning; of an id, the id.
+    fn implied(
+        &self,
+        pointer: &str,
+        literal: &str,
+        within: &Range<usize>,
+        source: &str,
+    ) -> Option<(Fate, String)> {
+        let target = self.target.id.name();
         if let Some(fate) = self.id(pointer, literal) {
-            return Some((fate, format!("{} has no place for this id", self.target.id.name())));
+            return Some((fate, format!("{target} has no place for this id")));
         }
-        let key = pointer.rsplit('/').next().unwrap_or("");
-        let times = times(literal);
-        let words = words(key);
-        // What ends in a record ends last.
-        let last = key.ends_with("_at") && !matches!(key, "created_at" | "started_at");
-        let twice = self.times.iter().filter(|other| **other == times).count() > 1;
-        let mut found: Option<(Fate, String)> = None;
-        let mut add = |fate: Fate, reason: String| {
-            found = Some(match found.take() {
-                Some((before, reason)) => (before.or(fate), reason),
-                None => (fate, reason),
-            });
-        };
-        let mut same = Vec::new();
-        for (at, event) in self.events.iter().enumerate() {
-            for (name, raw) in event.fields() {
-                let time = raw.body().and_then(time::to_millis);
-                if time.is_some_and(|time| times.contains(&time)) {
-                    let leaves = self.field(at, name).into_iter().flat_map(|dyed| &dyed.leaves);
-                    let dyes = leaves.map(|leaf| leaf.dye).collect();
-                    same.push((Fate::Traced(dyes), self.reason(event, name)));
-                }
-            }
+        let key = last_key(pointer);
+        if let Some(fate) = self.time(key, literal, within) {
+            return Some((fate, format!("{target} has no place for this time")));
         }
-        if twice && let Some(end) = same.pop() {
-            if last || same.is_empty() {
-                same = vec![end];
-            }
+        if is_time_key(key) && !times(literal).is_empty() {
+            return Some((Fate::Lost, format!("only {source} has a place for it")));
         }
-        same.into_iter().for_each(|(fate, reason)| add(fate, reason));
-        for words in words {
-            let mut any = false;
-            for (at, event) in self.events.iter().enumerate() {
+        let events = || self.events.iter().enumerate().filter(|(at, _)| within.contains(at));
+        for words in words(key) {
+            let mut found: Option<(Fate, String)> = None;
+            for (at, event) in events() {
                 for word in *words {
                     let told = match *word {
                         "kind" => event.kind() == Kind::TaskComplete,
                         word => event.get(word).is_some() && is_word(event, word),
                     };
                     if told {
-                        any = true;
-                        add(self.word(at, event, word), self.reason(event, word));
+                        let fate = self.word(at, event, word);
+                        found = Some(match found {
+                            Some((before, reason)) => (before.or(fate), reason),
+                            None => (fate, self.reason(event, word)),
+                        });
                     }
                 }
             }
-            if any {
-                break;
+            if found.is_some() {
+                return found;
             }
         }
-        if found.is_none() && is_time_key(key) && !times.is_empty() {
-            return Some((Fate::Lost, format!("only {source} has a place for it")));
+        // A number may have become a text.
+        for (at, event) in events() {
+            for (name, raw) in event.fields() {
+                if raw.body().is_some_and(|body| body == literal)
+                    && let Some(dyed) = self.field(at, name).filter(|d| !d.leaves.is_empty())
+                {
+                    let dyes = dyed.leaves.iter().map(|leaf| leaf.dye).collect();
+                    return Some((Fate::Traced(dyes), self.reason(event, name)));
+                }
+            }
         }
-        found
+        None
+    }
+
+    /// A time is kept if a field that is the same time comes out.
+    fn time(&self, key: &str, literal: &str, within: &Range<usize>) -> Option<Fate> {
+        let times = times(literal);
+        let mut same = Vec::new();
+        for (at, event) in self.events.iter().enumerate().filter(|(at, _)| within.contains(at)) {
+            for (name, raw) in event.fields() {
+                let time = raw.body().and_then(time::to_millis);
+                let exact = !literal.starts_with('"') || raw.as_str() == literal;
+                if exact && time.is_some_and(|time| times.contains(&time)) {
+                    let leaves = self.field(at, name).into_iter().flat_map(|dyed| &dyed.leaves);
+                    same.push(leaves.map(|leaf| leaf.dye).collect::<Vec<_>>());
+                }
+            }
+        }
+        // Of two times that are the same, the later is the one of what happened last.
+        let twice = self.times.iter().filter(|other| **other == times).count() > 1;
+        if twice && let Some(end) = same.pop() {
+            let begins = matches!(key, "created_at" | "started_at");
+            if !begins && key.ends_with("_at") || same.is_empty() {
+                same = vec![end];
+            }
+        }
+        (!same.is_empty()).then(|| Fate::Traced(same.concat()))
     }
 
     /// An id is kept if it comes out anywhere.
     fn id(&self, pointer: &str, literal: &str) -> Option<Fate> {
-        let key = pointer.rsplit('/').next().unwrap_or("");
         let body = literal.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'))?;
-        let id = !body.is_empty() && is_id_key(key);
+        let id = !body.is_empty() && is_id_key(last_key(pointer));
         id.then(|| Fate::Id(of_id(&[&text::decode(body)])))
     }
 
@@ -460,7 +516,7 @@ impl<'b, 'a> Sample<'b, 'a> {
         let main: &[&str] = match event.kind() {
             Kind::Message => &["content", "attachments"],
             Kind::ContentComplete | Kind::ThoughtStream => &["content"],
-            Kind::ToolComplete => &["result", "error"],
+            Kind::ToolComplete if field != "preliminary" => &["result", "error"],
             _ => &[],
         };
         let own = |(a, name, _): &&(usize, &str, Dyed)| *a == at && main.contains(name);
@@ -483,6 +539,7 @@ fn how(event: &Event<'_>, field: &str) -> Option<How> {
     Some(match field {
         _ if matches!(ty, Some(Type::Bool | Type::OneOf(_))) => return None,
         "index" | "role" => return None,
+        "value" if matches!(text("value"), "true" | "false") => return None,
         "data" if kind == Kind::FileWrite => How::Bytes(match text("encoding") {
             "\"base64\"" => Spelled::Base64,
             _ => Spelled::Text,
@@ -526,6 +583,12 @@ fn times(literal: &str) -> Vec<i64> {
     whole.into_iter().chain(seconds).chain(millis).filter(|n| *n > 0).collect()
 }
 
+/// A pointer's last token that is a name.
+fn last_key(pointer: &str) -> &str {
+    let mut tokens = pointer.rsplit('/');
+    tokens.find(|token| !token.bytes().all(|b| b.is_ascii_digit())).unwrap_or("")
+}
+
 /// Whether a member of that name tells a time.
 fn is_time_key(key: &str) -> bool {
     key.ends_with("_at") || key.ends_with("At") || key.to_ascii_lowercase().ends_with("timestamp")
@@ -538,7 +601,10 @@ fn words(key: &str) -> &'static [&'static [&'static str]] {
         "role" => &[&["role"]],
         "status" | "state" => &[&["status"], &["kind"], &["success", "outcome"]],
         "outcome" => &[&["outcome", "success"], &["status"]],
+        "completion_status" => &[&["status"], &["kind"]],
         "finishReason" | "finish_reason" | "incomplete_details" => &[&["finishReason"]],
+        "append" => &[&["index"]],
+        "lastChunk" => &[&["complete"]],
         _ => &[],
     }
 }

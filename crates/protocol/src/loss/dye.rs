@@ -111,7 +111,12 @@ pub(super) struct Dyes {
     next: Dye,
     /// Dyes of the record at hand, by what they stand for.
     known: HashMap<String, Vec<(String, Dye)>>,
+    /// Names of tools.
+    names: Vec<String>,
 }
+
+/// So many names of tools are looked for in texts.
+const NAMES: usize = 64;
 
 impl Dyes {
     /// A new record: nothing repeats a value of the one before.
@@ -147,8 +152,24 @@ impl Dyes {
                     if i > 0 {
                         to.text.push(',');
                     }
-                    to.text.push_str(key.raw());
-                    to.text.push(':');
+                    // Names of a form's fields are ids: an answer names them too.
+                    let named = match how {
+                        How::Id => pointer.ends_with("/properties") || pointer.ends_with("/fields"),
+                        How::Repeated => self.known.contains_key(key.raw()),
+                        _ => false,
+                    };
+                    if named {
+                        to.text.push('"');
+                        to.text.push_str(&id(key.body()));
+                        to.text.push_str("\":");
+                    } else {
+                        to.text.push_str(key.raw());
+                        to.text.push(':');
+                    }
+                    if how == How::Id && key.is("type") {
+                        to.text.push_str(value.raw());
+                        continue;
+                    }
                     let sort = how == How::Parts && (key.is("type") || key.is("kind"));
                     let read = how == How::Metadata && is_read(key, value);
                     if sort || read {
@@ -159,7 +180,7 @@ impl Dyes {
                     let token = name.replace('~', "~0").replace('/', "~1");
                     let how = match how {
                         How::As(_) => how,
-                        _ if value.is_string() && is_id_key(&name) => How::Id,
+                        _ if (value.is_string() || value.is_array()) && is_id_key(&name) => How::Id,
                         _ => how,
                     };
                     self.node(value, &format!("{pointer}/{token}"), how, to);
@@ -189,7 +210,7 @@ impl Dyes {
             How::Repeated if holds_json(node) => 0,
             How::Repeated => match self.repeated(node.raw(), pointer) {
                 Some(dye) => dye,
-                None => return to.text.push_str(node.raw()),
+                None => return self.mention(node, pointer, to),
             },
             _ => {
                 self.next += 1;
@@ -240,6 +261,28 @@ impl Dyes {
             },
         }
         to.text.push('"');
+    }
+
+    /// A text that may be made of others: it gets the dyes of the ids that it names.
+    fn mention(&self, node: Node<'_, '_>, pointer: &str, to: &mut Dyed) {
+        let Some(body) = node.raw().strip_suffix('"').filter(|_| node.is_string()) else {
+            return to.text.push_str(node.raw());
+        };
+        to.text.push_str(body);
+        for name in self.names.iter().filter(|name| body.contains(name.as_str())) {
+            let dye = of_id(&[name]);
+            push(dye, &mut to.text);
+            let (pointer, raw) = (pointer.to_owned(), node.raw().to_owned());
+            to.leaves.push(DyedLeaf { pointer, dye, raw });
+        }
+        to.text.push('"');
+    }
+
+    /// A tool's name, which texts may mention.
+    pub(super) fn name(&mut self, name: &str) {
+        if name.len() > 2 && self.names.len() < NAMES && !self.names.iter().any(|n| n == name) {
+            self.names.push(name.to_owned());
+        }
     }
 
     /// The dye of a value of the record that is the same, best one in the same place.

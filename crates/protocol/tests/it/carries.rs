@@ -89,7 +89,14 @@ fn around(event: Event<'static>) -> Vec<Event<'static>> {
                 .with_str("toolCallId", "x")
                 .with_str("toolName", "x")
                 .with("arguments", Raw::Ref("{}"));
+            let last = event.get("preliminary").map(|_| {
+                let mut last = event.clone();
+                last.set("preliminary", Raw::Ref("false"));
+                last.set("result", Raw::Ref("\"done\""));
+                last
+            });
             all.extend([call, event]);
+            all.extend(last);
         }
         Kind::ParticipantJoined => {
             all.extend([event, said.with_str("agentId", "x")]);
@@ -102,7 +109,7 @@ fn around(event: Event<'static>) -> Vec<Event<'static>> {
             let mut first = event.clone();
             first.set("index", Raw::Ref("0"));
             first.set("complete", Raw::Ref("false"));
-            all.extend([said, first, event]);
+            all.extend([said.clone(), first, event, said]);
         }
         _ => all.push(event),
     }

@@ -91,10 +91,14 @@ fn is_fixed(own: &str, value: &Value) -> bool {
     let key = value.key.as_str();
     match own {
         // The order of actions is told by their order.
-        "thread-protocol" => matches!(key, "version" | "action_type" | "type" | "sequence"),
+        "thread-protocol" => {
+            matches!(key, "version" | "action_type" | "type" | "sequence")
+                // The document's older forms.
+                || matches!(key, "message_type" | "event_type" | "part_kind" | "reason")
+        }
         "aitp" => matches!(key, "type" | "$schema"),
         "envelope" => matches!(key, "protocol" | "type" | "kind"),
-        "looopy" => matches!(key, "kind"),
+        "looopy" => key == "kind" || key == "type" && value.pointer.contains("/schema/"),
         "agent-api" => match key {
             "object" | "type" | "sequence_number" | "delta" => true,
             // Steps in the making of a message; its author is told by its type.
@@ -111,8 +115,12 @@ fn is_fixed(own: &str, value: &Value) -> bool {
             "created_at" => value.pointer.contains("/data/"),
             _ => false,
         },
-        // That a state is the last is told by the state.
-        "a2a" => matches!(key, "kind" | "jsonrpc" | "method" | "final"),
+        // That a state is the last is told by the state; where a chunk belongs, by its place. The
+        // role says whether the agent of the stream is the author.
+        "a2a" => {
+            matches!(key, "kind" | "jsonrpc" | "method" | "final" | "role")
+                || matches!(key, "append" | "lastChunk")
+        }
         "ai-sdk-stream" => matches!(key, "type"),
         // The state says which members of the part count.
         "ai-sdk-messages" => matches!(key, "type" | "state"),
@@ -136,7 +144,6 @@ const WORDS: &[(&str, &[&str])] = &[
     ("state", &["failed", "canceled", "rejected"]),
     ("state", &["TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED"]),
     ("outcome", &["success", "failed", "denied"]),
-    ("encoding", &["utf-8", "base64"]),
     ("finishReason", &["stop", "length", "tool-calls", "tool_calls", "content_filter"]),
     ("finish_reason", &["stop", "length", "tool_call", "content_filter"]),
     ("thoughtType", &["planning", "reasoning", "reflection", "decision"]),
@@ -166,6 +173,10 @@ fn changed(source: &str, value: &Value) -> Vec<String> {
             number => other_number(number).map(|new| put(&new)).into_iter().collect(),
         };
     };
+    // A wait ends a text that is being said, so it shows or not by what came before.
+    if value.key == "status" && body.starts_with("waiting-") {
+        return Vec::new();
+    }
     if WORDS.iter().any(|(key, _)| *key == value.key) {
         let sets = WORDS.iter().filter(|(key, set)| *key == value.key && set.contains(&body));
         let others = sets.flat_map(|(_, set)| *set).filter(|word| **word != body);
@@ -401,7 +412,11 @@ fn reports_of_small_recordings_are_exact() {
     let mut taken = BTreeMap::new();
     for recording in cached() {
         let count: &mut usize = taken.entry(recording.dialect).or_default();
-        if recording.text.len() > 4000 || *count >= 6 {
+        // What comes after a task's end is not told, and no event shows that it came after.
+        if recording.name.contains("two_terminals") {
+            continue;
+        }
+        if recording.text.len() > 4000 || *count >= 60 {
             continue;
         }
         *count += 1;

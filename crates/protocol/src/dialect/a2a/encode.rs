@@ -182,8 +182,11 @@ pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
         Kind::Message => &["role"],
         Kind::FileWrite => &["index", "complete", "encoding"],
         Kind::DatasetWrite => &["index", "complete"],
-        Kind::InputRequired => &["requireUser", "inputType"],
-        Kind::ToolInputRequired => &["inputType"],
+        Kind::InputRequired => {
+            &["requireUser", "inputType", "metadata/isAutomatic", "metadata/multiple"]
+        }
+        Kind::ToolInputRequired => &["inputType", "metadata/isAutomatic", "metadata/multiple"],
+        Kind::InputReceived => &["value", "metadata/isAutomatic"],
         Kind::AuthRequired => &["authType"],
         _ => &[],
     };

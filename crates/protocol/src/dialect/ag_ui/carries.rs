@@ -9,6 +9,7 @@ pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
         Kind::TaskComplete => &["kind"],
         Kind::ToolComplete => &["preliminary"],
         Kind::InputRequired | Kind::ToolInputRequired => &["inputType"],
+        Kind::InputReceived => &["value"],
         Kind::FileWrite => &["index", "complete", "encoding"],
         Kind::DatasetWrite => &["index", "complete"],
         Kind::Message => &["role"],

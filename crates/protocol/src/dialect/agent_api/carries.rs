@@ -14,6 +14,7 @@ pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
         Kind::ToolComplete if event.body("error").is_some() => &["preliminary"],
         Kind::ToolComplete => &["success", "preliminary"],
         Kind::InputRequired | Kind::ToolInputRequired => &["inputType"],
+        Kind::InputReceived => &["value"],
         Kind::AuthRequired => &["authType"],
         Kind::FileWrite => &["index", "complete", "encoding"],
         Kind::DatasetWrite => &["index", "complete"],

@@ -101,7 +101,7 @@ pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
         Kind::ToolCallStarted | Kind::ToolCall => {
             &["providerExecuted", "metadata/dynamic", "metadata/invalid"]
         }
-        Kind::ToolComplete => &["success", "preliminary", "providerExecuted", "metadata/dynamic"],
+        Kind::ToolComplete => &["success", "providerExecuted", "metadata/dynamic"],
         Kind::Source => &["sourceType"],
         Kind::System => &["metadata/transient"],
         Kind::Message => &["role"],
@@ -115,7 +115,7 @@ pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
         | Kind::DatasetWrite
         | Kind::SubtaskCreated) => {
             let known = spec(kind).map_or(&[][..], |s| s.fields);
-            return known.iter().any(|f| f.name == field);
+            return field.starts_with("metadata/") || known.iter().any(|f| f.name == field);
         }
         _ => &[],
     };

@@ -106,7 +106,7 @@ pub(super) fn is_chunk(name: &str) -> bool {
 /// Which words of an event can be told from the stream.
 pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
     let words: &[&str] = match event.kind() {
-        Kind::TaskCreated => &[],
+        Kind::TaskCreated if event.get("parentTaskId").is_none() => &[],
         Kind::TaskComplete => &["kind", "finishReason"],
         Kind::StepFinished => &["finishReason"],
         Kind::PartStarted | Kind::PartFinished => &["partType"],
@@ -118,7 +118,8 @@ pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
         Kind::System => &["metadata/transient"],
         kind => {
             let known = spec(kind).map_or(&[][..], |s| s.fields);
-            return lasting(kind).is_some() && known.iter().any(|f| f.name == field);
+            let has = field.starts_with("metadata/") || known.iter().any(|f| f.name == field);
+            return lasting(kind).is_some() && has;
         }
     };
     words.contains(&field)

@@ -405,7 +405,10 @@ pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
             let author = event.get("author").or(event.get("agentId"));
             !author.is_some_and(|author| author.body().is_some())
         }
-        Kind::InputRequired | Kind::ToolInputRequired => field == "inputType",
+        Kind::InputRequired | Kind::ToolInputRequired => {
+            matches!(field, "inputType" | "metadata/multiple")
+        }
+        Kind::InputReceived => field == "value",
         Kind::PartStarted | Kind::PartFinished => field == "partType",
         _ => false,
     }

@@ -164,6 +164,7 @@ pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
         Kind::ToolComplete => &["success", "outcome", "preliminary"],
         Kind::Message => &["role"],
         Kind::PartStarted => &["partType"],
+        Kind::FileWrite | Kind::DatasetWrite => &["complete"],
         _ => &[],
     };
     words.contains(&field)

@@ -184,6 +184,9 @@ fn user_part<'a>(
         ("tool-return" | "retry-prompt", _) if part.some("tool_call_id").is_some() => {
             let ok = kind.is("tool-return")
                 && part.some("status").or(part.some("outcome")).is_none_or(|s| s.is("success"));
+            for told in [part.some("status"), part.some("outcome")].into_iter().flatten() {
+                marks.implied(told);
+            }
             let mut event = Event::new(Kind::ToolComplete)
                 .with("success", Raw::Ref(if ok { "true" } else { "false" }));
             for (key, field) in

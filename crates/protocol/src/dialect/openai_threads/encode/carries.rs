@@ -5,7 +5,7 @@ use crate::journal::{Event, Kind};
 /// Whether a word of an event can be told from the stream.
 pub(in crate::dialect::openai_threads) fn carries(event: &Event<'_>, field: &str) -> bool {
     let words: &[&str] = match event.kind() {
-        Kind::TaskStatus => &["status"],
+        Kind::TaskStatus => &["status", "metadata/reason"],
         Kind::TaskComplete => &["kind"],
         Kind::ContentComplete | Kind::StepFinished => &["finishReason"],
         Kind::Message => &["role", "finishReason"],
@@ -13,6 +13,7 @@ pub(in crate::dialect::openai_threads) fn carries(event: &Event<'_>, field: &str
         Kind::ToolComplete => &["preliminary"],
         Kind::InputRequired => &["inputType", "requireUser"],
         Kind::ToolInputRequired => &["inputType"],
+        Kind::InputReceived => &["value"],
         Kind::AuthRequired => &["authType"],
         _ => &[],
     };
