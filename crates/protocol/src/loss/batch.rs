@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::dye::{Dye, Dyed, DyedLeaf, Dyes, How, Spelled, is_id, is_id_key, of_id};
+use super::dye::{Dye, Dyed, DyedLeaf, Dyes, How, Spelled, WORD, is_id, is_id_key, of_id};
 use crate::dialect::Dialect;
 use crate::journal::kind::{COMMON, Type, spec};
 use crate::journal::{Batch, Event, Kind};
@@ -398,8 +398,13 @@ impl<'b, 'a> Sample<'b, 'a> {
         } else {
             for same in leaves.chunk_by(|(a, _), (b, _)| a == b) {
                 let Some((rest, _)) = same.first() else { continue };
-                let dyes = same.iter().flat_map(|(_, leaf)| self.traces(leaf)).collect();
-                out.push(entry(format!("{pointer}{rest}"), pointer.len(), Fate::Traced(dyes)));
+                let fate = match same.iter().find(|(_, leaf)| leaf.dye == WORD) {
+                    Some((_, leaf)) => self.word(at, event, &format!("{field}{}", leaf.pointer)),
+                    None => {
+                        Fate::Traced(same.iter().flat_map(|(_, leaf)| self.traces(leaf)).collect())
+                    }
+                };
+                out.push(entry(format!("{pointer}{rest}"), pointer.len(), fate));
             }
         }
     }
@@ -494,9 +499,9 @@ impl<'b, 'a> Sample<'b, 'a> {
 
     fn reason(&self, event: &Event<'_>, field: &str) -> String {
         if field == "kind" {
-            return format!("{} does not say {}", self.target.id.name(), event.name());
+            return format!("{} does not tell that a task is complete", self.target.id.name());
         }
-        format!("{} has no place for {field} of this {}", self.target.id.name(), event.name())
+        format!("{} has no place for {field} of this {} event", self.target.id.name(), event.name())
     }
 
     /// The dyes by which a value may come out: its own, and those of an id's other places.
@@ -510,7 +515,8 @@ impl<'b, 'a> Sample<'b, 'a> {
     /// The fate of a value that cannot be dyed: it is told if the target has a way to tell it and
     /// if what the event is about comes out.
     fn word(&self, at: usize, event: &Event<'_>, field: &str) -> Fate {
-        if !(self.target.carries)(event, field) {
+        let name = if field.starts_with("value/") { "value" } else { field };
+        if !(self.target.carries)(event, name) {
             return Fate::Lost;
         }
         let main: &[&str] = match event.kind() {

@@ -66,6 +66,9 @@ pub(super) enum Spelled {
     Base64,
 }
 
+/// The dye of what stays as it is, because encoders go by it.
+pub(super) const WORD: Dye = 0;
+
 /// The highest of fifteen bits in each of four characters.
 const ID: Dye = 1 << 59;
 /// The first character of a dye is here, the other three at [`MORE`].
@@ -138,7 +141,7 @@ impl Dyes {
 
     /// What is dyed in a value may be repeated elsewhere in the record.
     pub(super) fn remember(&mut self, dyed: &Dyed) {
-        for leaf in &dyed.leaves {
+        for leaf in dyed.leaves.iter().filter(|leaf| leaf.dye != WORD) {
             let dyes = self.known.entry(leaf.raw.clone()).or_default();
             dyes.push((leaf.pointer.clone(), leaf.dye));
         }
@@ -170,14 +173,19 @@ impl Dyes {
                         to.text.push_str(value.raw());
                         continue;
                     }
-                    let sort = how == How::Parts && (key.is("type") || key.is("kind"));
-                    let read = how == How::Metadata && is_read(key, value);
-                    if sort || read {
+                    if how == How::Parts && (key.is("type") || key.is("kind")) {
                         to.text.push_str(value.raw());
                         continue;
                     }
                     let name = key.str().unwrap_or_default();
                     let token = name.replace('~', "~0").replace('/', "~1");
+                    let flag = how == How::Id && value.kind() == NodeKind::Bool;
+                    if flag || how == How::Metadata && is_read(key, value) {
+                        to.text.push_str(value.raw());
+                        let (pointer, raw) = (format!("{pointer}/{token}"), value.raw().to_owned());
+                        to.leaves.push(DyedLeaf { pointer, dye: WORD, raw });
+                        continue;
+                    }
                     let how = match how {
                         How::As(_) => how,
                         _ if (value.is_string() || value.is_array()) && is_id_key(&name) => How::Id,

@@ -59,7 +59,9 @@ impl State {
             }
         }
         let ev = events.len();
-        let interrupted = turn.some("completion_status").is_some_and(|s| s.is("interrupted"));
+        let how = turn.some("completion_status");
+        how.into_iter().for_each(|how| marks.implied(how));
+        let interrupted = how.is_some_and(|s| s.is("interrupted"));
         let mut event = if interrupted {
             let reason = turn.some("interruption").and_then(|i| i.get("reason"));
             let failed = reason.is_some_and(|r| !r.is("user_cancelled"));

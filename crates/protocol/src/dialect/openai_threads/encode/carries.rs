@@ -13,7 +13,6 @@ pub(in crate::dialect::openai_threads) fn carries(event: &Event<'_>, field: &str
         Kind::ToolComplete => &["preliminary"],
         Kind::InputRequired => &["inputType", "requireUser"],
         Kind::ToolInputRequired => &["inputType"],
-        Kind::InputReceived => &["value"],
         Kind::AuthRequired => &["authType"],
         _ => &[],
     };
