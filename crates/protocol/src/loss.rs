@@ -49,7 +49,7 @@ pub struct Losses {
     written: Vec<u8>,
     dyes: Dyes,
     texts: Texts,
-    found: HashSet<Dye>,
+    found: Found,
     /// Ids that tell other ids.
     derived: HashMap<Dye, Dye>,
     /// The last numbers of a sort, in case an output sums them.
@@ -65,9 +65,6 @@ pub struct Losses {
 /// So many values wait for their dye to come out of a stream. What a stream says, it says soon.
 const WAITING: usize = 1 << 15;
 
-/// So many dyes that were found are remembered at least half.
-const FOUND: usize = 1 << 20;
-
 /// So many numbers can be summed and known again.
 const SUMMED: usize = 10;
 
@@ -80,7 +77,7 @@ impl Losses {
             written: Vec::new(),
             dyes: Dyes::default(),
             texts: Texts::default(),
-            found: HashSet::new(),
+            found: Found::default(),
             derived: HashMap::new(),
             counts: HashMap::new(),
             pending: VecDeque::new(),
@@ -101,6 +98,8 @@ impl Losses {
             self.trial.batch(batch, &mut self.written);
         } else {
             let trial = batch::dye(batch, &pointer, self.target, &mut self.dyes, &mut self.texts);
+            bounded(&mut self.derived);
+            bounded(&mut self.counts);
             self.derived.extend(trial.derived);
             for (what, dye) in trial.counts {
                 let last = self.counts.entry(what).or_default();
@@ -143,15 +142,15 @@ impl Losses {
         if let Ok(text) = std::str::from_utf8(written) {
             find::find(text, &mut |trace| match trace {
                 Trace::Dye(dye) => {
-                    found.insert(dye);
-                    found.extend(derived.get(&dye));
+                    found.add(dye);
+                    derived.get(&dye).into_iter().for_each(|dye| found.add(*dye));
                 }
                 Trace::Sum(many, sum) => {
                     for last in counts.values() {
                         let Some(skip) = last.len().checked_sub(many as usize) else { continue };
                         let last = || last.iter().skip(skip);
                         if last().map(|dye| dye::scattered(*dye)).sum::<u64>() == sum {
-                            found.extend(last());
+                            last().for_each(|dye| found.add(*dye));
                         }
                     }
                 }
@@ -165,11 +164,6 @@ impl Losses {
         let Some(entries) = self.pending.pop_front() else { return };
         self.count -= entries.len();
         tree::lost(&entries, &self.found, each);
-        // What was found long ago is told to nobody any more.
-        if self.found.len() > FOUND {
-            let old = self.dyes.last().saturating_sub(FOUND as Dye / 2);
-            self.found.retain(|dye| *dye > old);
-        }
     }
 
     /// Where a batch's record stands in the source.
@@ -187,6 +181,36 @@ impl Losses {
             Role::Tail => {}
         }
         pointer
+    }
+}
+
+/// The dyes that came out. The last [`REMEMBERED`] at least are known, however long the source is.
+#[derive(Debug, Default)]
+struct Found {
+    new: HashSet<Dye>,
+    old: HashSet<Dye>,
+}
+
+/// So many things that may come up again are remembered.
+const REMEMBERED: usize = 1 << 19;
+
+impl Found {
+    fn add(&mut self, dye: Dye) {
+        if self.new.len() >= REMEMBERED {
+            self.old = std::mem::take(&mut self.new);
+        }
+        self.new.insert(dye);
+    }
+
+    fn contains(&self, dye: Dye) -> bool {
+        self.new.contains(&dye) || self.old.contains(&dye)
+    }
+}
+
+/// Forgets all when it is too much.
+fn bounded<V>(known: &mut HashMap<impl Eq + std::hash::Hash, V>) {
+    if known.len() >= REMEMBERED {
+        known.clear();
     }
 }
 

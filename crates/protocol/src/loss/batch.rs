@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::Found;
 use super::dye::{Dye, Dyed, DyedLeaf, Dyes, How, Spelled, WORD, is_id, is_id_key, of_id};
 use crate::dialect::Dialect;
 use crate::journal::kind::{COMMON, Type, spec};
@@ -58,17 +59,17 @@ impl Entry {
         self.pointer.get(..self.root).unwrap_or(&self.pointer)
     }
 
-    pub(super) fn is_lost(&self, found: &HashSet<Dye>) -> bool {
+    pub(super) fn is_lost(&self, found: &Found) -> bool {
         match &self.fate {
             Fate::Lost => true,
             Fate::Kept => false,
-            Fate::Traced(dyes) => !dyes.iter().any(|dye| found.contains(dye)),
-            Fate::Id(dye) => !found.contains(dye),
+            Fate::Traced(dyes) => !dyes.iter().any(|dye| found.contains(*dye)),
+            Fate::Id(dye) => !found.contains(*dye),
         }
     }
 
     /// Whether nothing that comes later changes the judgement.
-    pub(super) fn is_decided(&self, found: &HashSet<Dye>) -> bool {
+    pub(super) fn is_decided(&self, found: &Found) -> bool {
         match self.fate {
             Fate::Lost | Fate::Kept => true,
             Fate::Traced(_) | Fate::Id(_) => !self.is_lost(found),
@@ -126,6 +127,9 @@ pub(super) struct Texts {
     attempts: HashMap<String, u64>,
 }
 
+/// So many texts may be open at a time.
+const OPEN: usize = 1 << 16;
+
 /// What text of its task an event belongs to.
 #[derive(Debug, Clone, Copy)]
 struct Spoken {
@@ -140,6 +144,9 @@ impl Texts {
         let key = (text("taskId"), text("partId"));
         let attempt = self.attempts.get(&key.0).copied().unwrap_or(0);
         let mut first = true;
+        if self.open.len() > OPEN {
+            self.open.clear();
+        }
         match event.kind() {
             Kind::ContentDelta => first = self.open.insert(key),
             Kind::ContentComplete | Kind::PartFinished => {

@@ -127,11 +127,6 @@ impl Dyes {
         self.known.clear();
     }
 
-    /// The last dye that was made.
-    pub(super) fn last(&self) -> Dye {
-        self.next
-    }
-
     /// Dyes a value.
     pub(super) fn value(&mut self, node: Node<'_, '_>, how: How) -> Dyed {
         let mut dyed = Dyed::default();
@@ -339,7 +334,7 @@ fn base64_at(body: &str) -> Option<usize> {
         return body.find(";base64,").map(|at| at + 8);
     }
     let has = |what: fn(&u8) -> bool| body.as_bytes().iter().any(what);
-    let bytes = body.len() % 4 == 0
+    let bytes = body.len().is_multiple_of(4)
         && has(u8::is_ascii_uppercase)
         && (body.ends_with('=') || has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit));
     (bytes && base64::decode(body).is_some()).then_some(0)

@@ -1,13 +1,10 @@
 //! From single values to what is said of them: one entry for a value that is lost as a whole.
 
-use std::collections::HashSet;
-
-use super::Loss;
 use super::batch::Entry;
-use super::dye::Dye;
+use super::{Found, Loss};
 
 /// Passes on what is lost of a batch. Entries with the same root are leaves of one value.
-pub(super) fn lost(entries: &[Entry], found: &HashSet<Dye>, each: &mut dyn FnMut(Loss)) {
+pub(super) fn lost(entries: &[Entry], found: &Found, each: &mut dyn FnMut(Loss)) {
     for leaves in entries.chunk_by(|a, b| a.root() == b.root()) {
         if let Some(first) = leaves.first() {
             let leaves: Vec<_> = leaves.iter().map(|leaf| (leaf, leaf.is_lost(found))).collect();

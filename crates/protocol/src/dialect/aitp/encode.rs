@@ -403,7 +403,7 @@ pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
         // Who has a name has a role by it: the one who began the thread is its user.
         Kind::Message if field == "role" => {
             let author = event.get("author").or(event.get("agentId"));
-            !author.is_some_and(|author| author.body().is_some())
+            author.is_none_or(|author| author.body().is_none())
         }
         Kind::InputRequired | Kind::ToolInputRequired => {
             matches!(field, "inputType" | "metadata/multiple")
