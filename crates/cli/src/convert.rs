@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         output: Output::open(args.output.as_deref())?,
         said: Said::Nothing,
         loss: match &args.loss {
-            Some(path) => Some(Loss::new(Losses::new(to), Output::report(path)?)),
+            Some(path) => Some(Loss::new(Losses::new(to, &write), Output::report(path)?)),
             None => None,
         },
     };
@@ -120,34 +120,46 @@ struct Converter {
 struct Loss {
     losses: Losses,
     output: Output,
+    entries: Entries,
+}
+
+/// The array so far, less what is written already.
+struct Entries {
     written: String,
     between: &'static str,
 }
 
+impl Entries {
+    fn push(&mut self, loss: &selvedge_protocol::loss::Loss) {
+        self.written.push_str(self.between);
+        self.written.push_str(&loss.to_json());
+        self.between = ",\n";
+    }
+}
+
 impl Loss {
     fn new(losses: Losses, output: Output) -> Self {
-        Self { losses, output, written: "[".to_owned(), between: "\n" }
+        let entries = Entries { written: "[".to_owned(), between: "\n" };
+        Self { losses, output, entries }
     }
 
     fn batch(&mut self, batch: &Batch<'_>) {
-        let Self { losses, written, between, .. } = self;
-        losses.batch(batch, &mut |loss| {
-            written.push_str(between);
-            written.push_str(&loss.to_json());
-            *between = ",\n";
-        });
+        let Self { losses, entries, .. } = self;
+        losses.batch(batch, &mut |loss| entries.push(&loss));
     }
 
     fn piece(&mut self) -> Result<(), Error> {
-        self.output.write(self.written.as_bytes())?;
-        self.written.clear();
+        self.output.write(self.entries.written.as_bytes())?;
+        self.entries.written.clear();
         Ok(())
     }
 
-    fn finish(mut self) -> Result<(), Error> {
-        self.written.push_str(if self.between == "\n" { "]\n" } else { "\n]\n" });
-        self.piece()?;
-        self.output.finish()
+    fn finish(self) -> Result<(), Error> {
+        let Self { losses, mut output, mut entries } = self;
+        losses.finish(&mut |loss| entries.push(&loss));
+        entries.written.push_str(if entries.between == "\n" { "]\n" } else { "\n]\n" });
+        output.write(entries.written.as_bytes())?;
+        output.finish()
     }
 }
 

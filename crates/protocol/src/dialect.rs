@@ -32,7 +32,7 @@ pub use document::{Documents, ReadDocument};
 pub use opening::Opening;
 pub use options::{DecodeOptions, EncodeOptions, Frames, Start, Target};
 
-use crate::journal::{Batch, Kind};
+use crate::journal::{Batch, Event};
 use crate::json::Doc;
 use crate::record::{Framing, Record, Role};
 use crate::validate::Validator;
@@ -95,8 +95,9 @@ pub struct Dialect {
     pub carrier: Carrier,
     /// How sure it is that a source, by its beginning, is its own: 0 (no) to 100.
     pub detect: fn(&str) -> u8,
-    /// Which event fields its encoder writes, for the loss report.
-    pub carries: fn(Kind, &str) -> bool,
+    /// Which event fields its encoder tells in one way or another, for the loss report, which
+    /// cannot trace fields that hold one of a few words.
+    pub carries: fn(&Event<'_>, &str) -> bool,
 }
 
 /// Whether other dialects' frames travel inside a dialect.

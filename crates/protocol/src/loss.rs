@@ -1,15 +1,29 @@
 //! What a conversion from one dialect to another leaves behind.
 //!
-//! A value of the source is lost when no event holds it, or when an event holds it in a field that
-//! the target has no place for. Nothing is lost on the way into a carrier (a journal, a
-//! ThreadProtocol document) or back into the same dialect. Values that say nothing (`null`, empty
-//! strings, lists and objects) are not reported.
+//! A value of the source is lost when no event holds it, or when nothing of it is in the output.
+//! The second is found out by trying: the target's encoder gets the same events a second time,
+//! with every value dyed, and a value whose dye comes out was kept. What cannot be dyed (a role,
+//! a state, a flag) is judged by what the encoder says it tells.
+//!
+//! Nothing is lost on the way into a carrier (a journal, a ThreadProtocol document) or back into
+//! the same dialect. Values that say nothing (`null`, empty strings, lists and objects) are not
+//! reported.
 
-use crate::dialect::{Carrier, Dialect};
-use crate::journal::{Batch, Event};
+mod batch;
+mod dye;
+mod find;
+mod tree;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use crate::dialect::{Carrier, Dialect, EncodeOptions, Encoding};
+use crate::journal::Batch;
 use crate::json::{push_escaped, quote};
 use crate::record::{Framing, Role};
-use crate::residue::{Instance, Leaf, Slot};
+use crate::residue::Instance;
+use batch::{Entry, Texts};
+use dye::{Dye, Dyes};
+use find::Trace;
 
 /// One value that was left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,27 +42,137 @@ impl Loss {
 }
 
 /// Finds what a conversion leaves behind, batch by batch.
-#[derive(Debug)]
 pub struct Losses {
     target: &'static Dialect,
+    /// Writes what is dyed.
+    trial: Encoding,
+    written: Vec<u8>,
+    dyes: Dyes,
+    texts: Texts,
+    found: Found,
+    /// Ids that tell other ids.
+    derived: HashMap<Dye, Dye>,
+    /// The last numbers of a sort, in case an output sums them.
+    counts: HashMap<String, VecDeque<Dye>>,
+    /// Values of batches that are not judged yet, in order.
+    pending: VecDeque<Vec<Entry>>,
+    count: usize,
     /// Pointer of the array that holds a document's items.
     items: String,
     record: usize,
 }
 
+/// So many values wait for their dye to come out of a stream. What a stream says, it says soon.
+const WAITING: usize = 1 << 15;
+
+/// So many numbers can be summed and known again.
+const SUMMED: usize = 10;
+
 impl Losses {
     /// Begins a conversion to a dialect.
-    pub fn new(target: &'static Dialect) -> Self {
-        Self { target, items: String::new(), record: 0 }
+    pub fn new(target: &'static Dialect, options: &EncodeOptions) -> Self {
+        Self {
+            target,
+            trial: Encoding::new(target, &dyed_options(options)),
+            written: Vec::new(),
+            dyes: Dyes::default(),
+            texts: Texts::default(),
+            found: Found::default(),
+            derived: HashMap::new(),
+            counts: HashMap::new(),
+            pending: VecDeque::new(),
+            count: 0,
+            items: String::new(),
+            record: 0,
+        }
     }
 
-    /// Passes on what writing this batch leaves behind.
+    /// Takes in a batch and passes on what is known to be left behind of it and of those before.
     pub fn batch(&mut self, batch: &Batch<'_>, each: &mut dyn FnMut(Loss)) {
-        let Some(frame) = &batch.frame else { return };
-        let Some(source) = crate::dialect::get(frame.dialect) else { return };
-        let pointer = match (source.framing, frame.role) {
-            (Framing::Document, Role::Item) => format!("{}/{}", self.items, self.record),
-            (Framing::Document, _) => String::new(),
+        let pointer = self.pointer(batch);
+        if self.target.carrier == Carrier::Frames {
+            return;
+        }
+        let own = batch.frame.as_ref().is_some_and(|frame| frame.dialect == self.target.id);
+        if own {
+            self.trial.batch(batch, &mut self.written);
+        } else {
+            let trial = batch::dye(batch, &pointer, self.target, &mut self.dyes, &mut self.texts);
+            bounded(&mut self.derived);
+            bounded(&mut self.counts);
+            self.derived.extend(trial.derived);
+            for (what, dye) in trial.counts {
+                let last = self.counts.entry(what).or_default();
+                last.push_back(dye);
+                if last.len() > SUMMED {
+                    last.pop_front();
+                }
+            }
+            self.trial.batch(&trial.batch, &mut self.written);
+            self.count += trial.entries.len();
+            self.pending.push_back(trial.entries);
+        }
+        self.look();
+        // A document is written when all is known, and holds all until then anyway.
+        let limit = match self.target.framing {
+            Framing::Sse | Framing::Lines => WAITING,
+            Framing::Array | Framing::Document => usize::MAX,
+        };
+        while let Some(entries) = self.pending.front()
+            && (self.count > limit || entries.iter().all(|e| e.is_decided(&self.found)))
+        {
+            self.judge(each);
+        }
+    }
+
+    /// The source has ended: passes on what else is left behind.
+    pub fn finish(mut self, each: &mut dyn FnMut(Loss)) {
+        let target = self.target;
+        let trial = Encoding::new(target, &EncodeOptions::default());
+        std::mem::replace(&mut self.trial, trial).finish(&mut self.written);
+        self.look();
+        while !self.pending.is_empty() {
+            self.judge(each);
+        }
+    }
+
+    /// Looks for dyes in what was written.
+    fn look(&mut self) {
+        let Self { found, derived, counts, written, .. } = self;
+        if let Ok(text) = std::str::from_utf8(written) {
+            find::find(text, &mut |trace| match trace {
+                Trace::Dye(dye) => {
+                    found.add(dye);
+                    derived.get(&dye).into_iter().for_each(|dye| found.add(*dye));
+                }
+                Trace::Sum(many, sum) => {
+                    for last in counts.values() {
+                        let Some(skip) = last.len().checked_sub(many as usize) else { continue };
+                        let last = || last.iter().skip(skip);
+                        if last().map(|dye| dye::scattered(*dye)).sum::<u64>() == sum {
+                            last().for_each(|dye| found.add(*dye));
+                        }
+                    }
+                }
+            });
+        }
+        written.clear();
+    }
+
+    /// Judges the oldest batch that is not judged yet.
+    fn judge(&mut self, each: &mut dyn FnMut(Loss)) {
+        let Some(entries) = self.pending.pop_front() else { return };
+        self.count -= entries.len();
+        tree::lost(&entries, &self.found, each);
+    }
+
+    /// Where a batch's record stands in the source.
+    fn pointer(&mut self, batch: &Batch<'_>) -> String {
+        let Some(frame) = &batch.frame else { return String::new() };
+        let framing = crate::dialect::get(frame.dialect).map(|source| source.framing);
+        let pointer = match (framing, frame.role) {
+            (Some(Framing::Document), Role::Item) => format!("{}/{}", self.items, self.record),
+            (Some(Framing::Document), _) => String::new(),
             _ => format!("/{}", self.record),
         };
         match frame.role {
@@ -56,60 +180,43 @@ impl Losses {
             Role::Item => self.record += 1,
             Role::Tail => {}
         }
-        if self.target.carrier == Carrier::Frames || self.target.id == source.id {
-            return;
+        pointer
+    }
+}
+
+/// The dyes that came out. The last [`REMEMBERED`] at least are known, however long the source is.
+#[derive(Debug, Default)]
+struct Found {
+    new: HashSet<Dye>,
+    old: HashSet<Dye>,
+}
+
+/// So many things that may come up again are remembered.
+const REMEMBERED: usize = 1 << 19;
+
+impl Found {
+    fn add(&mut self, dye: Dye) {
+        if self.new.len() >= REMEMBERED {
+            self.old = std::mem::take(&mut self.new);
         }
-        self.instance(&frame.root, &batch.events, 0, &pointer, source, each);
+        self.new.insert(dye);
     }
 
-    fn instance(
-        &self,
-        of: &Instance<'_>,
-        events: &[Event<'_>],
-        base: usize,
-        pointer: &str,
-        source: &Dialect,
-        each: &mut dyn FnMut(Loss),
-    ) {
-        let base = base + usize::from(of.base);
-        let mut lists = of.lists.iter();
-        for (i, slot) in of.shape.slots.iter().enumerate() {
-            match slot {
-                Slot::Leaf { leaf: Leaf::Implied, .. } => {}
-                Slot::Leaf { default, pointer: own, .. } => {
-                    if !says_nothing(of.leaf(i).unwrap_or(default)) {
-                        each(Loss {
-                            pointer: format!("{pointer}{own}"),
-                            reason: format!("only {} has a place for it", source.id.name()),
-                        });
-                    }
-                }
-                Slot::Bound { event, field, path, pointer: own, .. } => {
-                    let Some(event) = events.get(base + usize::from(*event)) else { continue };
-                    let value = event.get(field).map_or("null", |v| v.as_str());
-                    if path.is_empty() && says_nothing(value) {
-                        continue;
-                    }
-                    if !(self.target.carries)(event.kind(), field) {
-                        each(Loss {
-                            pointer: format!("{pointer}{own}"),
-                            reason: format!(
-                                "{} has no place for {} of {}",
-                                self.target.id.name(),
-                                field,
-                                event.name()
-                            ),
-                        });
-                    }
-                }
-                Slot::List { pointer: own, .. } => {
-                    for (j, item) in lists.next().into_iter().flatten().enumerate() {
-                        let pointer = format!("{pointer}{own}/{j}");
-                        self.instance(item, events, base, &pointer, source, each);
-                    }
-                }
-            }
-        }
+    fn contains(&self, dye: Dye) -> bool {
+        self.new.contains(&dye) || self.old.contains(&dye)
+    }
+}
+
+/// Forgets all when it is too much.
+fn bounded<V>(known: &mut HashMap<impl Eq + std::hash::Hash, V>) {
+    if known.len() >= REMEMBERED {
+        known.clear();
+    }
+}
+
+impl std::fmt::Debug for Losses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Losses").field("target", &self.target).finish_non_exhaustive()
     }
 }
 
@@ -119,9 +226,13 @@ impl std::fmt::Debug for Dialect {
     }
 }
 
-/// Values whose absence tells the same.
-fn says_nothing(literal: &str) -> bool {
-    matches!(literal, "null" | "\"\"" | "[]" | "{}")
+/// Options for events whose ids are dyed.
+fn dyed_options(options: &EncodeOptions) -> EncodeOptions {
+    EncodeOptions {
+        thread_id: options.thread_id.as_deref().map(dye::id),
+        agent: options.agent.as_deref().map(dye::id),
+        target: options.target.clone(),
+    }
 }
 
 /// Where a document's items are: the key that its head ends with.

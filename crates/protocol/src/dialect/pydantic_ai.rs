@@ -6,7 +6,7 @@ mod model;
 mod validate;
 
 use super::{Carrier, Dialect, Id, JsonRecords};
-use crate::journal::Kind;
+use crate::journal::{Event, Kind};
 use crate::json::{Doc, Node};
 use crate::record::Framing;
 
@@ -46,60 +46,16 @@ fn detect(head: &str) -> u8 {
     }
 }
 
-/// Which event fields are found again in what the encoder writes.
-fn carries(kind: Kind, field: &str) -> bool {
-    let common = matches!(field, "taskId" | "timestamp" | "contextId");
-    match kind {
-        Kind::ThreadCreated => field == "contextId",
-        Kind::TaskCreated | Kind::TaskStatus | Kind::TaskComplete => field == "taskId",
-        Kind::ParticipantJoined => field == "model",
-        Kind::Message => {
-            common
-                || matches!(
-                    field,
-                    "role" | "content" | "attachments" | "messageId" | "usage" | "finishReason"
-                )
-        }
-        Kind::ContentDelta => common || field == "delta",
-        Kind::ContentComplete => common || matches!(field, "content" | "finishReason"),
-        Kind::ThoughtStream => {
-            common || matches!(field, "thoughtId" | "content" | "signature" | "providerName")
-        }
-        Kind::ToolCall => {
-            common
-                || matches!(
-                    field,
-                    "toolCallId" | "toolName" | "arguments" | "providerExecuted" | "providerName"
-                )
-        }
-        Kind::ToolCallStarted => common || matches!(field, "toolCallId" | "toolName"),
-        Kind::ToolCallDelta => matches!(field, "toolCallId" | "delta"),
-        Kind::ToolStart => common || matches!(field, "toolCallId" | "toolName" | "arguments"),
-        Kind::ToolComplete => {
-            common
-                || matches!(
-                    field,
-                    "toolCallId" | "toolName" | "success" | "result" | "error" | "outcome"
-                )
-        }
-        Kind::FileWrite => {
-            common
-                || matches!(
-                    field,
-                    "artifactId" | "data" | "index" | "complete" | "mimeType" | "encoding"
-                )
-        }
-        Kind::StepStarted => matches!(field, "taskId" | "model"),
-        Kind::StepFinished => {
-            common || matches!(field, "finishReason" | "usage" | "model" | "providerName")
-        }
-        Kind::LlmUsage => {
-            matches!(field, "taskId" | "model" | "prompt_tokens" | "completion_tokens" | "cost")
-        }
-        Kind::PartStarted => matches!(field, "taskId" | "partType"),
-        Kind::PartFinished => {
-            matches!(field, "taskId" | "partType" | "signature" | "providerName")
-        }
-        _ => false,
-    }
+/// Which words of an event can be told from the messages.
+fn carries(event: &Event<'_>, field: &str) -> bool {
+    let words: &[&str] = match event.kind() {
+        Kind::Message => &["role", "finishReason"],
+        Kind::ContentComplete | Kind::StepFinished => &["finishReason"],
+        Kind::ToolCallStarted | Kind::ToolCall => &["providerExecuted"],
+        Kind::ToolComplete => &["success", "outcome", "preliminary"],
+        Kind::FileWrite => &["index", "encoding"],
+        Kind::PartStarted | Kind::PartFinished => &["partType"],
+        _ => &[],
+    };
+    words.contains(&field)
 }

@@ -201,7 +201,7 @@ impl Making<'_> {
         entry: Entry,
     ) {
         let at = if step > 0 {
-            self.steps.get(&step).copied()
+            self.steps.get(&step).copied().filter(|at| !self.ends_again(*at, &entry))
         } else {
             let same = |turn: &Turn| {
                 turn.side == Side::Output
@@ -251,6 +251,19 @@ impl Making<'_> {
             instructions: None,
             entries: vec![entry],
         });
+    }
+
+    /// Whether an entry says how its model call ended, and one of the turn has said so before:
+    /// then it is another call's.
+    fn ends_again(&self, turn: usize, entry: &Entry) -> bool {
+        let ends = |entry: &Entry| match entry {
+            Entry::Action(at) => {
+                let action = self.history.transcript.actions().get(*at);
+                action.is_some_and(|action| action.get("finishReason").is_some())
+            }
+            _ => false,
+        };
+        ends(entry) && self.turns.get(turn).is_some_and(|turn| turn.entries.iter().any(ends))
     }
 
     /// Tells what another agent said, or which tool it called.

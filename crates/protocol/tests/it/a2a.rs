@@ -4,7 +4,6 @@ use selvedge_protocol::diagnostic::{Report, Severity};
 use selvedge_protocol::dialect::{
     self, DecodeOptions, Dialect, EncodeOptions, Encoding, Target, decode,
 };
-use selvedge_protocol::journal::kind::{COMMON, SPECS, Type};
 use selvedge_protocol::journal::{Batch, Event, Kind};
 use selvedge_protocol::json::Raw;
 use selvedge_protocol::validate::validate;
@@ -434,68 +433,6 @@ fn chunks_of_a_file_go_on_only_where_it_began() {
     assert_eq!(flags(in_order), [(false, false), (true, true), (false, true)]);
     let late = vec![chunk("1", "false"), chunk("0", "true")];
     assert_eq!(flags(late), [(false, false), (true, true)]);
-}
-
-#[test]
-fn carried_fields_are_found_again_and_others_are_not() {
-    let mut wrong = Vec::new();
-    for spec in SPECS.iter().filter(|s| s.kind != Kind::ThreadCreated) {
-        let roles: &[&str] = if spec.kind == Kind::Message { &["user", "agent"] } else { &[""] };
-        for role in roles {
-            let fields: Vec<_> = spec
-                .fields
-                .iter()
-                .chain(COMMON.iter().filter(|c| !spec.fields.iter().any(|f| f.name == c.name)))
-                .collect();
-            let mut event = Event::new(spec.kind);
-            for field in &fields {
-                let mark = format!("mark-{}", field.name);
-                let value = match (field.name, field.ty) {
-                    ("role", _) if !role.is_empty() => Raw::string(role),
-                    ("timestamp", _) => Raw::string("2001-02-03T04:05:06.789Z"),
-                    ("status", _) => Raw::Ref("\"working\""),
-                    ("partType", _) => Raw::Ref("\"text\""),
-                    ("data" | "rows", Type::Object) => Raw::owned(format!("{{\"m\":\"{mark}\"}}")),
-                    ("attachments", _) => Raw::owned(format!("[{{\"url\":\"{mark}\"}}]")),
-                    (_, Type::Text | Type::Any) => Raw::string(&mark),
-                    (_, Type::Object) => Raw::owned(format!("{{\"m\":\"{mark}\"}}")),
-                    (_, Type::Array) => Raw::owned(format!("[\"{mark}\"]")),
-                    (_, Type::OneOf(values)) => Raw::string(values.last().unwrap()),
-                    (_, Type::Bool) => Raw::Ref("true"),
-                    (_, Type::Number | Type::Integer) => Raw::Ref("0"),
-                };
-                event = event.with(field.name, value);
-            }
-            let mut list =
-                vec![Event::new(Kind::ThreadCreated).with_str("contextId", "c"), event.clone()];
-            if matches!(spec.kind, Kind::PartStarted | Kind::PartFinished) {
-                let delta = Event::new(Kind::ContentDelta)
-                    .with_str("taskId", "mark-taskId")
-                    .with_str("partId", "mark-partId")
-                    .with_str("delta", "x");
-                list.insert(if spec.kind == Kind::PartStarted { 2 } else { 1 }, delta);
-            }
-            let written = write(list, "1.0");
-            for field in fields {
-                if matches!(field.ty, Type::OneOf(_) | Type::Bool | Type::Number | Type::Integer)
-                    || matches!(field.name, "role" | "status" | "partType")
-                    || spec.kind == Kind::PartFinished && field.name == "taskId"
-                    || spec.kind == Kind::PartStarted && field.name == "contextId"
-                {
-                    continue;
-                }
-                let mark = match field.name {
-                    "timestamp" => "2001-02-03".to_owned(),
-                    name => format!("mark-{name}\""),
-                };
-                let found = written.contains(&mark);
-                if found != (a2a().carries)(spec.kind, field.name) {
-                    wrong.push(format!("{} {role} {}: found {found}", spec.name, field.name));
-                }
-            }
-        }
-    }
-    assert_eq!(wrong, [""; 0]);
 }
 
 #[test]

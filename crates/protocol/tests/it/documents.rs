@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use selvedge_protocol::diagnostic::Report;
-use selvedge_protocol::dialect::{self, DecodeOptions, decode};
+use selvedge_protocol::dialect::{self, DecodeOptions, EncodeOptions, decode};
 use selvedge_protocol::json::Doc;
 use selvedge_protocol::loss::Losses;
 use selvedge_protocol::validate::validate;
@@ -93,11 +93,12 @@ fn losses_are_the_committed_ones() {
             continue;
         }
         for target in dialect::ALL {
-            let mut losses = Losses::new(target);
+            let mut losses = Losses::new(target, &EncodeOptions::default());
             let mut lines = Vec::new();
             decode(own, &DecodeOptions::default(), &text, |batch| {
                 losses.batch(&batch, &mut |loss| lines.push(loss));
             });
+            losses.finish(&mut |loss| lines.push(loss));
             let _ = writeln!(out, "{file} → {}: {} lost", target.id.name(), lines.len());
             for loss in lines {
                 let _ = writeln!(out, "    {}: {}", loss.pointer, loss.reason);

@@ -16,6 +16,7 @@ mod generated;
 mod identity;
 mod looopy;
 mod loss;
+mod losses;
 mod openai_threads;
 mod perspective;
 mod pydantic_ai;

@@ -317,9 +317,7 @@ impl ReadJson for Reader {
             self.body(root, out);
             return;
         };
-        // The envelope is the transport's: it says nothing of the thread.
         out.marks.implied(version);
-        out.implied(root.get("id"));
         if let Some(result) = root.some("result") {
             out.marks.open(result);
             self.body(result, out);

@@ -173,84 +173,22 @@ fn is_rejected(event: &Event<'_>) -> bool {
     event.at("metadata", "/reason").is_some_and(|r| r.is("rejected"))
 }
 
-/// Which event fields can be found again in what is written.
-pub(super) fn carries(kind: Kind, field: &str) -> bool {
-    let own: &[&str] = match kind {
-        Kind::ThreadCreated => return field == "contextId",
-        Kind::TaskCreated => &["timestamp", "parentTaskId", "metadata"],
-        Kind::TaskStatus => &["status", "message", "timestamp", "metadata"],
-        Kind::TaskComplete => &["content", "timestamp", "metadata"],
-        Kind::ContentDelta => &["delta", "partId", "metadata"],
-        Kind::ContentComplete => &["content", "partId", "metadata"],
-        Kind::PartStarted => &["partId", "partType", "metadata"],
-        Kind::PartFinished => {
-            return matches!(field, "partId" | "partType" | "taskId");
+/// Which words of an event can be told from what is written.
+pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
+    let words: &[&str] = match event.kind() {
+        Kind::TaskStatus => &["status", "metadata/reason"],
+        Kind::TaskComplete => &["kind"],
+        Kind::PartStarted | Kind::PartFinished => &["partType"],
+        Kind::Message => &["role"],
+        Kind::FileWrite => &["index", "complete", "encoding"],
+        Kind::DatasetWrite => &["index", "complete"],
+        Kind::InputRequired => {
+            &["requireUser", "inputType", "metadata/isAutomatic", "metadata/multiple"]
         }
-        Kind::Message => &["messageId", "role", "content", "attachments", "metadata"],
-        Kind::FileWrite => &[
-            "artifactId",
-            "data",
-            "index",
-            "complete",
-            "name",
-            "description",
-            "mimeType",
-            "encoding",
-            "uri",
-            "metadata",
-        ],
-        Kind::DataWrite => &["artifactId", "name", "description", "data", "metadata"],
-        Kind::DatasetWrite => &[
-            "artifactId",
-            "rows",
-            "index",
-            "complete",
-            "name",
-            "description",
-            "schema",
-            "metadata",
-        ],
-        Kind::Source => &["sourceId", "url", "title", "mediaType", "filename", "metadata"],
-        Kind::InputRequired => &[
-            "inputId",
-            "requireUser",
-            "inputType",
-            "prompt",
-            "schema",
-            "options",
-            "toolCallId",
-            "timestamp",
-            "metadata",
-        ],
-        Kind::ToolInputRequired => &[
-            "inputId",
-            "inputType",
-            "prompt",
-            "schema",
-            "options",
-            "toolCallId",
-            "timestamp",
-            "metadata",
-        ],
-        Kind::AuthRequired => &["authId", "prompt", "timestamp", "metadata"],
-        Kind::InputReceived => &["timestamp", "metadata"],
-        Kind::SubtaskCreated => {
-            return matches!(field, "subtaskId" | "prompt" | "taskId" | "metadata");
-        }
-        Kind::Error => &["code", "message", "timestamp"],
-        // These say no more than that there is a task.
-        Kind::StepStarted
-        | Kind::StepFinished
-        | Kind::ToolCallStarted
-        | Kind::ToolCallDelta
-        | Kind::ToolCall
-        | Kind::ToolStart
-        | Kind::ToolComplete
-        | Kind::ThoughtStream => &[],
-        _ => return false,
+        Kind::ToolInputRequired => &["inputType", "metadata/isAutomatic", "metadata/multiple"],
+        Kind::InputReceived => &["value", "metadata/isAutomatic"],
+        Kind::AuthRequired => &["authType"],
+        _ => &[],
     };
-    own.contains(&field)
-        || matches!(field, "contextId" | "taskId" | "parentTaskId")
-        || kind == Kind::AuthRequired && super::model::AUTH_FIELDS.contains(&field)
-        || kind == Kind::InputReceived && super::model::ANSWER_FIELDS.contains(&field)
+    words.contains(&field)
 }

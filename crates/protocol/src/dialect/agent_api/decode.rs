@@ -218,9 +218,9 @@ impl Reader {
             "incomplete" if self.asked > 0 => (Kind::TaskStatus, "\"waiting-input\""),
             "incomplete" => (Kind::TaskStatus, "\"failed\""),
             _ => {
-                if let Some(node) = bound {
-                    marks.implied(node);
-                }
+                // That there is a response is all that its first record says.
+                let said = [root.get("status"), root.get("object"), bound];
+                said.into_iter().flatten().for_each(|node| marks.implied(node));
                 return;
             }
         };
@@ -499,7 +499,8 @@ fn is_variant(kind: &str) -> bool {
     match class {
         Class::Call => kind != "plugin_call",
         Class::Output => kind != "plugin_call_output",
-        Class::Said => kind != "message",
+        // The document's example says who speaks instead.
+        Class::Said => !matches!(kind, "message" | "assistant"),
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! The parts: their fields, and what the encoder writes of an event.
 
-use crate::journal::Kind;
-use crate::journal::kind::{COMMON, Field, Need, Type, spec};
+use crate::journal::kind::{Field, Need, Type, spec};
+use crate::journal::{Event, Kind};
 
 use Need::{May, Must};
 use Type::{Any, Array, Bool, Object, OneOf, Text};
@@ -94,37 +94,18 @@ pub(super) fn part(name: &str) -> Option<&'static [Field]> {
     }
 }
 
-/// Which event fields the encoder writes.
-pub(super) fn carries(kind: Kind, field: &str) -> bool {
-    let fields: &[&str] = match kind {
-        Kind::TaskCreated => &["taskId", "messageId", "metadata"],
-        Kind::TaskComplete => &["content", "metadata"],
-        Kind::ContentDelta => &["taskId", "delta"],
-        Kind::ContentComplete => &["taskId", "content"],
-        Kind::PartStarted => &["taskId", "partType"],
-        Kind::PartFinished => &["taskId", "partType", "signature", "providerName"],
-        Kind::ThoughtStream => &["taskId", "content", "thoughtId", "signature", "providerName"],
-        Kind::ToolCallStarted => &["taskId", "toolCallId", "toolName", "providerExecuted"],
-        Kind::ToolCallDelta => &["taskId", "toolCallId", "delta"],
-        Kind::ToolCall => &["taskId", "toolCallId", "toolName", "arguments", "providerExecuted"],
-        Kind::ToolStart => &["taskId", "toolCallId", "toolName", "arguments"],
-        Kind::ToolComplete => &[
-            "taskId",
-            "toolCallId",
-            "toolName",
-            "success",
-            "result",
-            "error",
-            "preliminary",
-            "providerExecuted",
-        ],
-        Kind::StepStarted | Kind::AttemptSuperseded => &["taskId"],
-        Kind::Source => {
-            &["taskId", "sourceId", "url", "title", "mediaType", "filename", "sourceType"]
+/// Which words of an event can be told from the messages.
+pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
+    let words: &[&str] = match event.kind() {
+        Kind::PartStarted | Kind::PartFinished => &["partType"],
+        Kind::ToolCallStarted | Kind::ToolCall => {
+            &["providerExecuted", "metadata/dynamic", "metadata/invalid"]
         }
-        Kind::System => &["taskId", "name", "data", "systemId"],
-        Kind::Message => &["messageId", "role", "author", "content", "attachments", "metadata"],
-        Kind::InputRequired
+        Kind::ToolComplete => &["success", "providerExecuted", "metadata/dynamic"],
+        Kind::Source => &["sourceType"],
+        Kind::System => &["metadata/transient"],
+        Kind::Message => &["role"],
+        kind @ (Kind::InputRequired
         | Kind::ToolInputRequired
         | Kind::InputReceived
         | Kind::FileWrite
@@ -132,11 +113,11 @@ pub(super) fn carries(kind: Kind, field: &str) -> bool {
         | Kind::AuthCompleted
         | Kind::DataWrite
         | Kind::DatasetWrite
-        | Kind::SubtaskCreated => {
+        | Kind::SubtaskCreated) => {
             let known = spec(kind).map_or(&[][..], |s| s.fields);
-            return field != "contextId" && known.iter().chain(COMMON).any(|f| f.name == field);
+            return field.starts_with("metadata/") || known.iter().any(|f| f.name == field);
         }
         _ => &[],
     };
-    fields.contains(&field)
+    words.contains(&field)
 }

@@ -1,8 +1,8 @@
 //! The chunks of ai 5, 6 and 7: their fields, and what the encoder writes of an event.
 
 use super::chunk::lasting;
-use crate::journal::Kind;
-use crate::journal::kind::{COMMON, Field, Need, Type, spec};
+use crate::journal::kind::{Field, Need, Type, spec};
+use crate::journal::{Event, Kind};
 
 use Need::{May, Must};
 use Type::{Any, Array, Bool, Object, OneOf, Text};
@@ -103,42 +103,24 @@ pub(super) fn is_chunk(name: &str) -> bool {
     name.starts_with("data-") || chunk(name).is_some()
 }
 
-/// Which event fields the encoder writes.
-pub(super) fn carries(kind: Kind, field: &str) -> bool {
-    let native: &[&str] = match kind {
-        Kind::TaskCreated => &["taskId", "messageId", "metadata"],
-        Kind::TaskComplete => &["taskId", "content", "finishReason", "metadata"],
-        Kind::ContentDelta => &["taskId", "delta", "partId"],
-        Kind::ContentComplete => &["taskId", "content", "partId"],
-        Kind::PartStarted => &["taskId", "partId", "partType"],
-        Kind::PartFinished => &["taskId", "partId", "partType", "signature", "providerName"],
-        Kind::ThoughtStream => &["taskId", "content", "thoughtId", "signature", "providerName"],
-        Kind::ToolCallStarted => &["taskId", "toolCallId", "toolName", "providerExecuted"],
-        Kind::ToolCallDelta => &["taskId", "toolCallId", "delta"],
-        Kind::ToolCall => &["taskId", "toolCallId", "toolName", "arguments", "providerExecuted"],
-        Kind::ToolComplete => &[
-            "taskId",
-            "toolCallId",
-            "toolName",
-            "success",
-            "result",
-            "error",
-            "preliminary",
-            "providerExecuted",
-        ],
-        Kind::StepStarted => &["taskId"],
-        Kind::StepFinished => &["taskId", "finishReason"],
-        Kind::Source => &["sourceId", "url", "title", "mediaType", "filename", "sourceType"],
-        Kind::System => &["name", "data", "systemId"],
-        Kind::Error => &["message"],
-        Kind::ToolStart => &["taskId", "toolCallId", "toolName", "arguments"],
-        Kind::AttemptSuperseded => &[],
-        _ => {
+/// Which words of an event can be told from the stream.
+pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
+    let words: &[&str] = match event.kind() {
+        Kind::TaskCreated if event.get("parentTaskId").is_none() => &[],
+        Kind::TaskComplete => &["kind", "finishReason"],
+        Kind::StepFinished => &["finishReason"],
+        Kind::PartStarted | Kind::PartFinished => &["partType"],
+        Kind::ToolCallStarted | Kind::ToolCall => {
+            &["providerExecuted", "metadata/dynamic", "metadata/invalid"]
+        }
+        Kind::ToolComplete => &["success", "preliminary", "providerExecuted", "metadata/dynamic"],
+        Kind::Source => &["sourceType"],
+        Kind::System => &["metadata/transient"],
+        kind => {
             let known = spec(kind).map_or(&[][..], |s| s.fields);
-            return lasting(kind).is_some()
-                && field != "contextId"
-                && known.iter().chain(COMMON).any(|f| f.name == field);
+            let has = field.starts_with("metadata/") || known.iter().any(|f| f.name == field);
+            return lasting(kind).is_some() && has;
         }
     };
-    native.contains(&field)
+    words.contains(&field)
 }

@@ -397,23 +397,19 @@ fn seconds(text: &str) -> Option<i64> {
     time::to_millis(text).map(|at| at.div_euclid(1000))
 }
 
-/// Which event fields can be found again in the thread.
-pub(super) fn carries(kind: Kind, field: &str) -> bool {
-    let own: &[&str] = match kind {
-        Kind::ThreadCreated => &["contextId", "parentThreadId", "title"],
-        Kind::ThreadUpdated => &["title"],
-        Kind::ParticipantJoined => &["participantId", "clientId", "capabilities"],
-        Kind::Message => {
-            &["messageId", "role", "author", "agentId", "content", "attachments", "timestamp"]
+/// Which words of an event can be told from the thread.
+pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
+    match event.kind() {
+        // Who has a name has a role by it: the one who began the thread is its user.
+        Kind::Message if field == "role" => {
+            let author = event.get("author").or(event.get("agentId"));
+            author.is_none_or(|author| author.body().is_none())
         }
-        Kind::ContentComplete => &["content", "messageId", "agentId", "timestamp"],
-        Kind::ContentDelta => &["delta", "messageId", "agentId", "timestamp"],
-        Kind::PartStarted => &["messageId", "agentId", "timestamp"],
         Kind::InputRequired | Kind::ToolInputRequired => {
-            &["inputId", "prompt", "options", "schema", "agentId", "timestamp"]
+            matches!(field, "inputType" | "metadata/multiple")
         }
-        Kind::InputReceived => &["inputId", "userId", "agentId", "value", "timestamp"],
-        _ => &[],
-    };
-    own.contains(&field)
+        Kind::InputReceived => field == "value",
+        Kind::PartStarted | Kind::PartFinished => field == "partType",
+        _ => false,
+    }
 }

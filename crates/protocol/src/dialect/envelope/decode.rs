@@ -138,6 +138,8 @@ impl ReadJson for Reader {
         if !protocol.is_some_and(|p| p.starts_with("multiagent-")) {
             return;
         }
+        // It says no more than that this is an envelope.
+        root.get("protocol").into_iter().for_each(|protocol| marks.implied(protocol));
         let time = text(root, "timestamp");
         let trace = root.some("trace");
         if let Some(event) = self.opening.open(trace.and_then(thread_of), root.raw()) {

@@ -8,8 +8,8 @@
 //! - a return: role `tool`, the tool in `inputs.resources`, the id and the result in
 //!   `content.data.call_id` and `.result`, an error's text in `content.text`.
 
-use crate::journal::Kind;
 use crate::journal::kind::{Field, Need, Type};
+use crate::journal::{Event, Kind};
 use crate::json::Node;
 
 /// The protocol's name and version.
@@ -155,48 +155,21 @@ pub(super) fn detect(head: &str) -> u8 {
     }
 }
 
-/// Whether a field of an event can be found in what the encoder writes for it.
-pub(super) fn carries(kind: Kind, field: &str) -> bool {
-    let fields: &[&str] = match kind {
-        Kind::Opaque | Kind::Other => return false,
-        // Every envelope names its thread.
-        _ if field == "contextId" => return true,
-        Kind::Message => {
-            return !matches!(
-                field,
-                "taskId" | "parentTaskId" | "path" | "stepId" | "metadata" | "finishReason"
-            );
-        }
-        Kind::ParticipantJoined => &["participantId", "role", "name", "model", "version"],
-        Kind::ContentDelta => &["delta", "messageId", "agentId", "timestamp"],
-        Kind::ContentComplete => &["content", "messageId", "agentId", "timestamp"],
-        Kind::PartStarted => &["messageId", "partType", "agentId", "timestamp"],
-        Kind::PartFinished => &["partType"],
-        Kind::StepStarted => &["model"],
-        Kind::StepFinished => &["usage", "model"],
-        Kind::LlmUsage => &["prompt_tokens", "completion_tokens", "model"],
-        Kind::ToolCall | Kind::ToolStart => {
-            &["toolCallId", "toolName", "arguments", "agentId", "timestamp"]
-        }
-        Kind::ToolCallStarted => &["toolCallId", "toolName"],
-        Kind::ToolCallDelta => &["toolCallId", "delta"],
-        Kind::ToolComplete => &[
-            "toolCallId",
-            "toolName",
-            "success",
-            "result",
-            "error",
-            "outcome",
-            "agentId",
-            "timestamp",
-        ],
-        Kind::FileWrite => &["artifactId", "data", "name", "uri", "agentId", "timestamp"],
-        Kind::DataWrite => &["artifactId", "data", "name", "agentId", "timestamp"],
-        Kind::DatasetWrite => &["artifactId", "rows", "name", "agentId", "timestamp"],
-        Kind::TaskCreated => &["agentId"],
-        Kind::TaskComplete => &["content"],
-        Kind::Error => &["message", "agentId", "timestamp"],
+/// Which words of an event can be told from the envelopes.
+pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
+    let words: &[&str] = match event.kind() {
+        // How a task ended shows; that it goes on does not.
+        Kind::TaskStatus if is_over(event) => &["status"],
+        Kind::TaskComplete => &["kind"],
+        Kind::ToolComplete => &["success", "outcome", "preliminary"],
+        Kind::Message => &["role"],
+        Kind::PartStarted => &["partType"],
+        Kind::FileWrite | Kind::DatasetWrite => &["complete"],
         _ => &[],
     };
-    fields.contains(&field)
+    words.contains(&field)
+}
+
+fn is_over(event: &Event<'_>) -> bool {
+    matches!(event.body("status"), Some("completed" | "failed" | "canceled"))
 }

@@ -1,7 +1,7 @@
 //! What Looopy's events look like on the wire: names, forms, and how to tell them.
 
-use crate::journal::Kind;
 use crate::journal::kind::{self, COMMON};
+use crate::journal::{Event, Kind};
 use crate::json::{Doc, Node};
 use crate::record::{Framing, split};
 use crate::sse;
@@ -95,7 +95,12 @@ fn judge_start(text: &str) -> u8 {
     if known && rest.contains("\"contextId\":\"") { 80 } else { 0 }
 }
 
-/// Whether a field of an event can be found in what the encoder writes for it.
-pub(super) fn carries(kind: Kind, field: &str) -> bool {
-    !matches!(kind, Kind::Opaque | Kind::Other) && known_field(kind, field).is_some()
+/// Whether a word of an event can be told from what is written.
+pub(super) fn carries(event: &Event<'_>, field: &str) -> bool {
+    let kind = event.kind();
+    let name = field.split('/').next().unwrap_or(field);
+    match kind {
+        Kind::Opaque | Kind::Other => false,
+        _ => field == "kind" || known_field(kind, name).is_some(),
+    }
 }

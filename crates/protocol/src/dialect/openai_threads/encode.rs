@@ -155,7 +155,13 @@ impl State {
                     self.text_delta(task, &id, &body, out);
                 }
             }
-            Signal::TextFinished { id, .. } => self.text_finished(task, &id, out),
+            Signal::TextFinished { id, .. } => {
+                self.text_finished(task, &id, out);
+                let whole = event.filter(|e| e.kind() == Kind::ContentComplete);
+                if let Some(cut) = whole.and_then(|e| e.body("finishReason")).and_then(cut_by) {
+                    self.close_message(task, Some(cut), out);
+                }
+            }
             Signal::CallStarted => {
                 if let Some(event) = event {
                     self.begin_call(task, event, out);
@@ -448,13 +454,7 @@ impl State {
         let usage = event.and_then(|e| e.get("usage"));
         let usage = usage.and_then(Raw::doc).and_then(|doc| Usage::read(doc.root()));
         let finish = event.and_then(|e| e.body("finishReason")).map(str::to_owned);
-        let cut = match finish.as_deref() {
-            Some("length") => Some("max_tokens"),
-            Some("content_filter") => Some("content_filter"),
-            Some("interrupted") => Some("run_cancelled"),
-            Some("error") => Some("run_failed"),
-            _ => None,
-        };
+        let cut = finish.as_deref().and_then(cut_by);
         if let Some(run) = self.runs.get_mut(task) {
             run.finish = finish;
             if let Some(usage) = usage {
@@ -473,6 +473,17 @@ impl State {
 /// Unix seconds of a time.
 fn seconds(text: &str) -> Option<i64> {
     time::to_millis(text).map(|at| at.div_euclid(1000))
+}
+
+/// What a message that a model call did not complete says of it.
+fn cut_by(finish: &str) -> Option<&'static str> {
+    match finish {
+        "length" => Some("max_tokens"),
+        "content_filter" => Some("content_filter"),
+        "interrupted" => Some("run_cancelled"),
+        "error" => Some("run_failed"),
+        _ => None,
+    }
 }
 
 /// An id made from text.

@@ -59,7 +59,9 @@ impl State {
             }
         }
         let ev = events.len();
-        let interrupted = turn.some("completion_status").is_some_and(|s| s.is("interrupted"));
+        let how = turn.some("completion_status");
+        how.into_iter().for_each(|how| marks.implied(how));
+        let interrupted = how.is_some_and(|s| s.is("interrupted"));
         let mut event = if interrupted {
             let reason = turn.some("interruption").and_then(|i| i.get("reason"));
             let failed = reason.is_some_and(|r| !r.is("user_cancelled"));
@@ -184,6 +186,9 @@ fn user_part<'a>(
         ("tool-return" | "retry-prompt", _) if part.some("tool_call_id").is_some() => {
             let ok = kind.is("tool-return")
                 && part.some("status").or(part.some("outcome")).is_none_or(|s| s.is("success"));
+            for told in [part.some("status"), part.some("outcome")].into_iter().flatten() {
+                marks.implied(told);
+            }
             let mut event = Event::new(Kind::ToolComplete)
                 .with("success", Raw::Ref(if ok { "true" } else { "false" }));
             for (key, field) in

@@ -1,7 +1,7 @@
 //! What agents say: messages, their parts and the steps that make them.
 
 use super::wire::{Object, Usage, event};
-use super::{Content, Event, Kind, Part, Raw, Records, Spoken, State, text, wire};
+use super::{Content, Event, Kind, Part, Raw, Records, Spoken, State, cut_by, text, wire};
 
 impl State {
     pub(super) fn text_started(
@@ -34,11 +34,7 @@ impl State {
                 for (i, part) in parts.into_iter().enumerate() {
                     self.whole_part(task, &format!("{id}:{i}"), part, out);
                 }
-                let cut = match message.body("finishReason") {
-                    Some("length") => Some("max_tokens"),
-                    Some("interrupted") => Some("run_cancelled"),
-                    _ => None,
-                };
+                let cut = message.body("finishReason").and_then(cut_by);
                 self.close_message(task, cut, out);
             }
             None => {
