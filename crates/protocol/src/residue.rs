@@ -18,4 +18,4 @@ mod store;
 pub use build::{Marks, Shapes};
 pub use render::{Missing, Text, render};
 pub use shape::{Codec, Frame, Instance, Leaf, Shape, Slot};
-pub use store::{ShapeReader, ShapeWriter, read_value, write_value};
+pub use store::{Numbers, ShapeReader, ShapeWriter, read_value, write_value};

@@ -90,6 +90,11 @@ pub fn unseparated(event: &str) -> Option<impl Iterator<Item = &str>> {
     Some(event.split_inclusive('\n'))
 }
 
+/// Whether a text has at least one line that events have.
+pub fn is_event(event: &str) -> bool {
+    fields(event).any(|f| matches!(f.name, "" | "data" | "event" | "id" | "retry"))
+}
+
 /// The value of an event's first field of that name.
 pub fn field<'a>(event: &'a str, name: &str) -> Option<Cow<'a, str>> {
     fields(event).find(|f| f.name == name).map(|f| Cow::Borrowed(f.value))

@@ -49,6 +49,7 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
         return;
     }
     let mut validator = (dialect.validator)();
+    let depth = dialect.depth(text);
     let array = dialect.framing != Framing::Document && text.trim_start().starts_with('[');
     if array && !text.trim_end().ends_with(']') {
         let end = text.trim_end().len();
@@ -77,14 +78,14 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
             || array
         {
             validator.head("");
-            Doc::parse(record.body).map(|doc| (0, doc))
+            Doc::parse_within(record.body, depth).map(|doc| (0, doc))
         } else {
             validator.head(record.body);
             match sse::data(record.body) {
                 sse::Data::Line { offset, text }
                     if text.starts_with(['{', '[', '"']) && text != "[DONE]" =>
                 {
-                    Doc::parse(text).map(|doc| (offset, doc)).map_err(|mut e| {
+                    Doc::parse_within(text, depth).map(|doc| (offset, doc)).map_err(|mut e| {
                         e.at += offset;
                         e
                     })
@@ -94,7 +95,7 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
                     report.warning("sse-separator", &pointer, None, message);
                     for line in sse::unseparated(record.body).into_iter().flatten() {
                         if let sse::Data::Line { text, .. } = sse::data(line)
-                            && let Ok(doc) = Doc::parse(text)
+                            && let Ok(doc) = Doc::parse_within(text, depth)
                         {
                             validator.value(&pointer, doc.root(), report);
                         }
@@ -102,7 +103,7 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
                     return;
                 }
                 sse::Data::Joined(text) => {
-                    match Doc::parse(&text) {
+                    match Doc::parse_within(&text, depth) {
                         Ok(doc) => validator.value(&pointer, doc.root(), report),
                         Err(e) => report.error("json-syntax", &pointer, None, e.to_string()),
                     }
@@ -147,12 +148,8 @@ fn truncated(pointer: &str, event: &str, report: &mut Report) {
 /// Checks that an event has at least one field that events have. The head of a response that was
 /// saved with it passes.
 fn foreign(pointer: &str, event: &str, report: &mut Report) {
-    let mut fields = sse::fields(event).peekable();
     // A recording may begin with the response's own head.
-    if fields.peek().is_some()
-        && !event.starts_with("HTTP/")
-        && !fields.any(|f| matches!(f.name, "" | "data" | "event" | "id" | "retry"))
-    {
+    if sse::fields(event).next().is_some() && !event.starts_with("HTTP/") && !sse::is_event(event) {
         if pointer == "/0" && event.starts_with("HTTP/") {
             let message = "the head of an HTTP response before the stream";
             report.warning("sse-http-head", pointer, Some(0..event.len()), message);

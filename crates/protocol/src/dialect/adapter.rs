@@ -1,8 +1,8 @@
 //! From records to JSON values, for the dialects whose records are one JSON value each.
 
 use super::{DecodeOptions, Decoder, Frames, Id};
-use crate::journal::{Batch, Event};
-use crate::json::{Doc, Node};
+use crate::journal::{Batch, Event, Unread, Why};
+use crate::json::{Doc, Node, SOURCE_DEPTH, SyntaxKind};
 use crate::record::{Record, Role};
 use crate::residue::{Marks, Shapes};
 use crate::sse;
@@ -36,28 +36,41 @@ impl<R: ReadJson> JsonRecords<R> {
     }
 
     fn json<'a>(&mut self, record: Record<'a>, data: sse::Data<'a>) -> Batch<'a> {
-        let literal = |shapes: &mut Shapes| Batch {
-            events: Vec::new(),
-            frame: Some(shapes.literal(R::ID, record)),
-        };
+        let literal = |shapes: &mut Shapes| Batch::new(Vec::new(), shapes.literal(R::ID, record));
+        let number = record.index + 1;
         let (offset, text) = match data {
             sse::Data::Line { offset, text } => (offset, text),
             sse::Data::Joined(text) => {
                 // Spread over several lines: the events are read, the record is kept as it is.
                 let mut batch = literal(&mut self.shapes);
-                if let Ok(doc) = Doc::parse(&text) {
-                    let mut events = Vec::new();
-                    self.marks.clear();
-                    self.reader.read(doc.root(), &mut self.marks, &mut events);
-                    events.iter_mut().for_each(Event::single_line);
-                    batch.events = events.iter().map(Event::to_owned).collect();
+                match Doc::parse_within(&text, SOURCE_DEPTH) {
+                    Ok(doc) => {
+                        let mut events = Vec::new();
+                        self.marks.clear();
+                        self.reader.read(doc.root(), &mut self.marks, &mut events);
+                        events.iter_mut().for_each(Event::single_line);
+                        batch.events = events.iter().map(Event::to_owned).collect();
+                    }
+                    Err(e) => batch.unread = Some(Unread { number, why: Why::Syntax(e.kind) }),
                 }
                 return batch;
             }
-            sse::Data::None => return literal(&mut self.shapes),
+            sse::Data::None => {
+                let mut batch = literal(&mut self.shapes);
+                if !sse::is_event(record.body) {
+                    batch.unread = Some(Unread { number, why: Why::Foreign });
+                }
+                return batch;
+            }
         };
-        let Ok(doc) = Doc::parse(text) else { return literal(&mut self.shapes) };
-        self.value(record, offset, &doc)
+        match Doc::parse_within(text, SOURCE_DEPTH) {
+            Ok(doc) => self.value(record, offset, &doc),
+            Err(_) if text.trim() == "[DONE]" => literal(&mut self.shapes),
+            Err(e) => {
+                let frame = self.shapes.literal(R::ID, record);
+                Batch::unread(frame, number, Why::Syntax(e.kind))
+            }
+        }
     }
 
     /// Reads a record whose value stands at a byte offset.
@@ -69,7 +82,7 @@ impl<R: ReadJson> JsonRecords<R> {
             event.single_line();
         }
         if self.frames == Frames::Skip {
-            return Batch { events, frame: Some(self.shapes.hollow(R::ID, record)) };
+            return Batch::new(events, self.shapes.hollow(R::ID, record));
         }
         // Ids and retry times differ from event to event; everything else before the data repeats.
         let mut before = Vec::new();
@@ -83,14 +96,18 @@ impl<R: ReadJson> JsonRecords<R> {
         }
         let marks = &mut self.marks;
         let frame = self.shapes.frame(R::ID, record, offset, &before, doc, marks, &events);
-        Batch { events, frame: Some(frame) }
+        Batch::new(events, frame)
     }
 }
 
 impl<R: ReadJson> Decoder for JsonRecords<R> {
     fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>)) {
         if record.role == Role::Tail {
-            sink(Batch { events: Vec::new(), frame: Some(self.shapes.literal(R::ID, record)) });
+            let frame = self.shapes.literal(R::ID, record);
+            sink(match record.glue.trim() {
+                "" | "[" | "]" | "[]" => Batch::new(Vec::new(), frame),
+                _ => Batch::unread(frame, record.index + 1, Why::Syntax(SyntaxKind::UnexpectedEnd)),
+            });
             return;
         }
         if let Some(lines) = sse::unseparated(record.body) {

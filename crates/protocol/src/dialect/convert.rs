@@ -1,6 +1,6 @@
 //! Driving decoders and encoders: bytes in, batches through, bytes out.
 
-use super::{DecodeOptions, Decoder, Dialect, EncodeOptions, Encoder, Records};
+use super::{DecodeOptions, Decoder, Dialect, EncodeOptions, Encoder, Made, Records};
 use crate::journal::Batch;
 use crate::json::{SyntaxError, SyntaxKind, from_utf8};
 use crate::record::{Feeder, Framing, Role, Writer, split_parsed};
@@ -172,14 +172,14 @@ impl Encoding {
     }
 
     fn flush(&mut self, out: &mut Vec<u8>) {
-        for (role, body) in self.records.drain() {
+        for Made { role, glue, body } in self.records.drain() {
             let there = match role {
                 Role::Head => self.writer.headed(),
                 Role::Tail => self.writer.tailed(),
                 Role::Item => false,
             };
             if !there {
-                self.writer.record(role, None, &body, out);
+                self.writer.record(role, glue.as_deref(), &body, out);
             }
         }
     }

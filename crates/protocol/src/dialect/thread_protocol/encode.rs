@@ -10,7 +10,7 @@ use crate::journal::transcript::{Action, Transcript};
 use crate::journal::{Batch, Event, Kind};
 use crate::json::{Doc, Raw, push_escaped, quote};
 use crate::record::{Framing, Record, Role};
-use crate::residue::{Frame, Instance, Marks, ShapeWriter, Shapes};
+use crate::residue::{Frame, Instance, Marks, Numbers, ShapeWriter, Shapes};
 
 /// Time of what has none.
 const EPOCH: &str = "\"1970-01-01T00:00:00Z\"";
@@ -234,6 +234,10 @@ impl Writer {
 impl Encoder for Writer {
     fn batch(&mut self, batch: &Batch<'_>, _out: &mut Records) {
         match &batch.frame {
+            // A journal's own records are events; a line that was kept as it is, is set apart.
+            Some(frame) if frame.dialect == Id::Journal && frame.role == Role::Item => {
+                self.record(&Frame { role: Role::Head, ..frame.to_owned() }, &batch.events);
+            }
             Some(frame) if frame.dialect != Id::ThreadProtocol => self.record(frame, &batch.events),
             _ => {
                 for event in &batch.events {
@@ -308,7 +312,7 @@ impl Encoder for Writer {
             item.push(']');
             if self.replayed > 0 && shapes.has_new() {
                 item.push_str(",\"shapes\":[");
-                shapes.new_shapes(&mut item);
+                shapes.new_shapes(Numbers::Implied, &mut item);
                 item.push(']');
             }
             item.push_str("}}");
@@ -319,7 +323,7 @@ impl Encoder for Writer {
         let empty = self.head.is_none() && self.replayed == 0;
         let carried = (empty || !self.groups.is_empty()).then(|| {
             let mut out = String::from("{\"shapes\":[");
-            shapes.new_shapes(&mut out);
+            shapes.new_shapes(Numbers::Implied, &mut out);
             out.push_str("],\"values\":[");
             for (i, value) in values.iter().enumerate() {
                 out.push_str(if i > 0 { "," } else { "" });

@@ -23,7 +23,7 @@ impl Reader {
 
 impl Decoder for Reader {
     fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>)) {
-        if (record.body.contains(carry::METADATA) || record.body.contains(".record\""))
+        if super::carries_records(record.body)
             && let Ok(doc) = Doc::parse(record.body)
             && let Some(carried) = Carried::new(&doc, &self.options)
         {
@@ -384,7 +384,18 @@ impl Decoders {
     ) {
         if id == Id::Journal {
             self.options.start = Start::Continue;
-            if let Ok(doc) = Doc::parse(body)
+            if role != Role::Item {
+                // A line that was kept as it is, or the journal's end.
+                let role = if role == Role::Head { Role::Item } else { role };
+                let (glue, usual_glue) = match glue {
+                    Some("") => ("", "\n"),
+                    Some(glue) => (glue, ""),
+                    None => ("", ""),
+                };
+                let mut line = dialect::journal::Reader::new(&self.options);
+                line.record(Record { glue, usual_glue, body, role, index: 0 }, sink);
+                line.finish(sink);
+            } else if let Ok(doc) = Doc::parse(body)
                 && let Some(event) = Event::parse(doc.root())
             {
                 sink(Batch::native(vec![event]));
@@ -431,9 +442,12 @@ impl Decoders {
     }
 }
 
-/// The thread's agent, where there is just one.
+/// The thread's agent, where there is just one and it has a name of its own.
 fn only_agent(root: Node<'_, '_>) -> Option<String> {
     let mut agents = root.get("agents")?.members();
     let (key, _) = agents.next()?;
-    agents.next().is_none().then(|| Raw::from(key).str().map(Into::into))?
+    if agents.next().is_some() || key.is("agent") {
+        return None;
+    }
+    Raw::from(key).str().map(Into::into)
 }

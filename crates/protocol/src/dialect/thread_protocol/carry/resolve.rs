@@ -442,6 +442,7 @@ fn spelling(value: &str, literal: &str) -> Option<Codec> {
 fn shape_of(draft: &Draft, base: usize) -> Shape {
     let pointer: Box<str> = "".into();
     Shape {
+        number: None,
         chunks: draft.chunks.iter().map(|c| c.as_str().into()).collect(),
         slots: draft
             .slots
