@@ -10,7 +10,7 @@ use crate::diagnostic::Report;
 use crate::dialect::Dialect;
 use crate::journal::kind::{Field, Need, Type};
 use crate::json::{Doc, Node, NodeKind};
-use crate::record::{Framing, Role, split};
+use crate::record::{BYTE_ORDER_MARK, Framing, Role, split};
 use crate::sse;
 
 /// A dialect's checks, over one source.
@@ -44,13 +44,20 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
             return;
         }
     };
-    if text.trim().is_empty() {
+    let begin = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text).trim();
+    if begin.is_empty() {
         report.error("empty", "", None, "the source is empty");
         return;
     }
     let mut validator = (dialect.validator)();
     let depth = dialect.depth(text);
-    let array = dialect.framing != Framing::Document && text.trim_start().starts_with('[');
+    let array = dialect.framing != Framing::Document && begin.starts_with('[');
+    // Server-sent events may begin with one.
+    let json = dialect.framing != Framing::Sse || begin.starts_with(['{', '[']);
+    if json && text.starts_with(BYTE_ORDER_MARK) {
+        let message = "a byte order mark, which JSON does not have";
+        report.warning("byte-order-mark", "", Some(0..BYTE_ORDER_MARK.len_utf8()), message);
+    }
     if array && !text.trim_end().ends_with(']') {
         let end = text.trim_end().len();
         report.error("json-syntax", "", Some(end..end), "the array is not closed");
@@ -63,9 +70,10 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
             _ => format!("/{}", record.index),
         };
         if record.role == Role::Tail {
-            if let Some(rest) = unfinished(dialect.framing, record.glue) {
+            if !record.ends_well() {
                 report.set_offset(offset_in(text, record.glue));
-                report.error("json-syntax", &pointer, Some(0..record.glue.len()), rest);
+                let message = "the source ends inside a value";
+                report.error("json-syntax", &pointer, Some(0..record.glue.len()), message);
             }
             return;
         }
@@ -164,15 +172,6 @@ fn foreign(pointer: &str, event: &str, report: &mut Report) {
 fn offset_in(text: &str, part: &str) -> usize {
     let at = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize);
     at.filter(|at| *at <= text.len()).unwrap_or(0)
-}
-
-/// What is wrong with what follows the last record, if anything.
-fn unfinished(framing: Framing, rest: &str) -> Option<&'static str> {
-    match rest.trim() {
-        "" | "]" if framing != Framing::Array => None,
-        "]" | "" => None,
-        _ => Some("the source ends inside a value"),
-    }
 }
 
 /// The span of a node, for a diagnostic.

@@ -104,9 +104,10 @@ impl<R: ReadJson> Decoder for JsonRecords<R> {
     fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>)) {
         if record.role == Role::Tail {
             let frame = self.shapes.literal(R::ID, record);
-            sink(match record.glue.trim() {
-                "" | "[" | "]" | "[]" => Batch::new(Vec::new(), frame),
-                _ => Batch::unread(frame, record.index + 1, Why::Syntax(SyntaxKind::UnexpectedEnd)),
+            sink(if record.ends_well() {
+                Batch::new(Vec::new(), frame)
+            } else {
+                Batch::unread(frame, record.index + 1, Why::Syntax(SyntaxKind::UnexpectedEnd))
             });
             return;
         }

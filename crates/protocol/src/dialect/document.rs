@@ -42,7 +42,8 @@ impl<R: ReadDocument> Documents<R> {
         Self { reader, shapes: Shapes::new(), marks: Marks::new() }
     }
 
-    fn document<'a>(&mut self, text: &'a str, doc: &Doc<'a>, sink: &mut dyn FnMut(Batch<'_>)) {
+    fn document<'a>(&mut self, source: Record<'a>, doc: &Doc<'a>, sink: &mut dyn FnMut(Batch<'_>)) {
+        let text = source.body;
         let root = doc.root();
         let items = self.reader.items(root).filter(|items| items.is_array());
         let first = items.and_then(|items| items.children().next());
@@ -64,7 +65,7 @@ impl<R: ReadDocument> Documents<R> {
         marks.clear();
         self.reader.head(root, marks, &mut events);
         events.iter_mut().for_each(Event::single_line);
-        let head = record(Role::Head, 0..cut);
+        let head = Record { glue: source.glue, ..record(Role::Head, 0..cut) };
         let frame = self.shapes.stretch(R::ID, head, doc, 0..cut, marks, &events);
         sink(Batch::new(events, frame));
 
@@ -101,7 +102,7 @@ impl<R: ReadDocument> Documents<R> {
 impl<R: ReadDocument> Decoder for Documents<R> {
     fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>)) {
         match Doc::parse_within(record.body, SOURCE_DEPTH) {
-            Ok(doc) => self.document(record.body, &doc, sink),
+            Ok(doc) => self.document(record, &doc, sink),
             Err(e) => {
                 let head = Record { role: Role::Head, ..record };
                 let frame = self.shapes.literal(R::ID, head);

@@ -7,7 +7,7 @@ use super::decode::Thread;
 use crate::dialect::{self, DecodeOptions, Decoder, Documents, Id, Start};
 use crate::journal::{Batch, Event};
 use crate::json::{Doc, Node, Raw, Style, compact, print, push_escaped, same_value, text};
-use crate::record::{Framing, Record, Role};
+use crate::record::{Framing, Record, Role, split};
 use crate::residue::{Codec, Instance, Marks, ShapeReader, Slot};
 
 /// Reads a document.
@@ -435,7 +435,7 @@ impl Decoders {
         for open in self.open.values_mut() {
             if !open.document.is_empty() {
                 let text = std::mem::take(&mut open.document);
-                open.decoder.record(Record::alone(&text), sink);
+                split(Framing::Document, &text, |record| open.decoder.record(record, sink));
             }
             open.decoder.finish(sink);
         }
