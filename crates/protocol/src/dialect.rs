@@ -140,6 +140,10 @@ pub trait Encoder: Send {
     /// Writes what the events say.
     fn batch(&mut self, batch: &Batch<'_>, out: &mut Records);
 
+    /// Records of the dialect's own follow, replayed from their frames: writes what is held back,
+    /// and ends what they are no part of, so that everything stands in order.
+    fn pause(&mut self, _out: &mut Records) {}
+
     /// Takes note of events whose record is replayed from its frame.
     fn observe(&mut self, _batch: &Batch<'_>) {}
 

@@ -18,6 +18,7 @@ mod identity;
 mod journal;
 mod looopy;
 mod loss;
+mod mixed;
 mod nesting;
 mod openai_threads;
 mod perspective;

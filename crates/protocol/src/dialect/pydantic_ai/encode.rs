@@ -60,6 +60,13 @@ impl Encoder for Writer {
         }
     }
 
+    fn pause(&mut self, out: &mut Records) {
+        self.finish(out);
+        let written = std::mem::replace(&mut self.history, History::new());
+        self.history.context = written.context;
+        self.history.participants = written.participants;
+    }
+
     fn finish(&mut self, out: &mut Records) {
         let view = match &self.agent {
             Some(agent) => View::Agent(agent, Policy::default()),

@@ -1,6 +1,6 @@
 //! ThreadProtocol documents to batches: plain ones, and ones that carry other dialects' records.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::carry;
 use super::decode::Thread;
@@ -148,7 +148,8 @@ impl<'d, 'a> Carried<'d, 'a> {
         if native_first && self.options.start == Start::NewThread {
             self.options.start = Start::Continue;
         }
-        let mut decoders = Decoders { options: self.options.clone(), open: HashMap::new() };
+        let mut decoders =
+            Decoders { options: self.options.clone(), open: HashMap::new(), later: Vec::new() };
         let mut next = groups.iter().peekable();
         for at in 0..self.actions.len() {
             if let Some(group) = next.next_if(|g| g.at == at) {
@@ -163,12 +164,12 @@ impl<'d, 'a> Carried<'d, 'a> {
             let mut events = Vec::new();
             thread.action(self.actions[at], &mut Marks::new(), &mut events);
             events.iter_mut().for_each(Event::single_line);
-            sink(Batch::native(events));
+            decoders.pass(Batch::native(events), sink);
         }
         let mut events = Vec::new();
         thread.end_step(&mut events);
         if !events.is_empty() {
-            sink(Batch::native(events));
+            decoders.pass(Batch::native(events), sink);
         }
         decoders.finish(sink);
     }
@@ -363,6 +364,15 @@ fn quoted(value: Node<'_, '_>, style: Style, out: &mut String) {
 struct Decoders {
     options: DecodeOptions,
     open: HashMap<Id, Open>,
+    /// What comes after the first piece of a document: it can be read only when all of it is
+    /// there, and everything stays in order.
+    later: Vec<Later>,
+}
+
+enum Later {
+    /// What the next piece of this document says.
+    Piece(Id),
+    Batch(Batch<'static>),
 }
 
 struct Open {
@@ -374,7 +384,34 @@ struct Open {
 }
 
 impl Decoders {
+    /// Passes a batch on, now or when what comes before it can be.
+    fn pass(&mut self, batch: Batch<'_>, sink: &mut dyn FnMut(Batch<'_>)) {
+        if self.later.is_empty() {
+            sink(batch);
+        } else {
+            self.later.push(Later::Batch(batch.to_owned()));
+        }
+    }
+
     fn record(
+        &mut self,
+        id: Id,
+        glue: Option<&str>,
+        body: &str,
+        role: Role,
+        sink: &mut dyn FnMut(Batch<'_>),
+    ) {
+        let mut later = std::mem::take(&mut self.later);
+        if later.is_empty() {
+            self.read(id, glue, body, role, sink);
+        } else {
+            self.read(id, glue, body, role, &mut |b| later.push(Later::Batch(b.to_owned())));
+        }
+        later.append(&mut self.later);
+        self.later = later;
+    }
+
+    fn read(
         &mut self,
         id: Id,
         glue: Option<&str>,
@@ -423,6 +460,7 @@ impl Decoders {
                 ""
             }));
             open.document.push_str(body);
+            self.later.push(Later::Piece(id));
         } else {
             let glue = glue.unwrap_or(usual_glue);
             let record = Record { glue, usual_glue, body, role, index: open.items };
@@ -432,12 +470,37 @@ impl Decoders {
     }
 
     fn finish(mut self, sink: &mut dyn FnMut(Batch<'_>)) {
-        for open in self.open.values_mut() {
-            if !open.document.is_empty() {
-                let text = std::mem::take(&mut open.document);
-                split(Framing::Document, &text, |record| open.decoder.record(record, sink));
+        // A document has as many batches as it had pieces, unless it was edited out of shape.
+        let mut said: HashMap<Id, VecDeque<Batch<'static>>> = HashMap::new();
+        let mut missing: HashMap<Id, usize> = HashMap::new();
+        for later in &self.later {
+            if let Later::Piece(id) = later {
+                *missing.entry(*id).or_default() += 1;
             }
-            open.decoder.finish(sink);
+        }
+        for id in missing.keys() {
+            let Some(open) = self.open.get_mut(id) else { continue };
+            let (said, text) = (said.entry(*id).or_default(), std::mem::take(&mut open.document));
+            let keep = &mut |batch: Batch<'_>| said.push_back(batch.to_owned());
+            split(Framing::Document, &text, |record| open.decoder.record(record, keep));
+            open.decoder.finish(keep);
+        }
+        for later in self.later {
+            match later {
+                Later::Batch(batch) => sink(batch),
+                Later::Piece(id) => {
+                    let left = missing.entry(id).or_default();
+                    *left = left.saturating_sub(1);
+                    let count = if *left == 0 { usize::MAX } else { 1 };
+                    let said = said.entry(id).or_default();
+                    said.drain(..said.len().min(count)).for_each(&mut *sink);
+                }
+            }
+        }
+        for (id, open) in &mut self.open {
+            if !missing.contains_key(id) {
+                open.decoder.finish(sink);
+            }
         }
     }
 }
