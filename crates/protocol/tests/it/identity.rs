@@ -78,3 +78,15 @@ fn frames_that_are_not_needed_change_nothing() {
     }
     assert!(tried > 1000, "{tried}");
 }
+
+#[test]
+fn an_empty_source_stays_empty() {
+    for own in dialect::ALL {
+        for carrier in ["journal", "thread-protocol"].into_iter().filter_map(dialect::named) {
+            if own.id != carrier.id {
+                let back = convert(carrier, own, &convert(own, carrier, ""));
+                assert_eq!(back, "", "{} through {}", own.id.name(), carrier.id.name());
+            }
+        }
+    }
+}

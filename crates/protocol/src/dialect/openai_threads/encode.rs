@@ -33,7 +33,6 @@ pub(super) struct Writer {
     state: State,
     /// Whether anything was written that is not replayed.
     wrote: bool,
-    replayed: bool,
 }
 
 struct State {
@@ -67,7 +66,7 @@ impl Writer {
             minted: 0,
             error: None,
         };
-        Self { flow: Flow::new(), state, wrote: false, replayed: false }
+        Self { flow: Flow::new(), state, wrote: false }
     }
 }
 
@@ -93,7 +92,6 @@ impl Encoder for Writer {
     }
 
     fn observe(&mut self, batch: &Batch<'_>) {
-        self.replayed = true;
         let (state, out) = (&mut self.state, &mut Records::default());
         for event in &batch.events {
             state.note(event);
@@ -104,7 +102,7 @@ impl Encoder for Writer {
     }
 
     fn finish(&mut self, out: &mut Records) {
-        if self.replayed && !self.wrote {
+        if !self.wrote {
             return;
         }
         let state = &mut self.state;
