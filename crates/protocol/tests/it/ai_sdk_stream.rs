@@ -342,3 +342,14 @@ fn fields_said_to_be_carried_are_found_in_the_output_and_no_others() {
     }
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+#[test]
+fn a_stream_that_names_no_message_names_none_when_written_anew() {
+    // It goes on with the message of the turn before, whatever that is called.
+    let source =
+        crate::recordings::fixture("pydantic/s13_tool_approval_flow/turn2.vercel_sdk6.sse");
+    for version in ["5", "6", "7"] {
+        let written = crate::agent_api::written("ai-sdk-stream", "ai-sdk-stream", version, &source);
+        assert!(written.starts_with("data: {\"type\":\"start\"}\n"), "{written}");
+    }
+}

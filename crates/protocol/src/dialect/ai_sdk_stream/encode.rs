@@ -269,11 +269,13 @@ impl Stream {
         self.approvals.clear();
         let created = event.filter(|e| e.kind() == Kind::TaskCreated);
         let id = created.and_then(|e| e.get("messageId")).filter(|id| id.body().is_some());
+        // A stream of this kind that names no message may go on with one that the reader has.
+        let id = id.map(Raw::as_str).or((!self.own).then_some(task));
         let metadata = created.and_then(|e| e.get("metadata")).filter(|m| m.is_object());
         let mut json = String::new();
         Object::new(&mut json)
             .raw("type", "\"start\"")
-            .raw("messageId", id.map_or(task, Raw::as_str))
+            .some("messageId", id)
             .some("messageMetadata", metadata.map(Raw::as_str))
             .end();
         self.send(json);
