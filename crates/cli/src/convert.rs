@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     };
     let frames = match &args.loss {
         Some(_) => Frames::Keep,
-        None => Frames::needed(from, to, &write),
+        None => Frames::needed(from, to),
     };
     let read = DecodeOptions { agent: args.agent.clone(), frames, ..DecodeOptions::default() };
     let mut converter = Converter {

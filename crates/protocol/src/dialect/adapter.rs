@@ -4,7 +4,7 @@ use super::{DecodeOptions, Decoder, Frames, Id};
 use crate::journal::{Batch, Event, Unread, Why};
 use crate::json::{Doc, Node, SOURCE_DEPTH, SyntaxKind};
 use crate::record::{Record, Role};
-use crate::residue::{Marks, Shapes};
+use crate::residue::{Frame, Marks, Respelled, Shapes, render};
 use crate::sse;
 
 /// A dialect's reading of one JSON value.
@@ -24,6 +24,7 @@ pub trait ReadJson: Send {
 pub struct JsonRecords<R> {
     reader: R,
     shapes: Shapes,
+    spread: Respelled,
     marks: Marks,
     frames: Frames,
 }
@@ -32,7 +33,13 @@ impl<R: ReadJson> JsonRecords<R> {
     /// A decoder around a reader.
     pub fn new(reader: R, options: &DecodeOptions) -> Self {
         let frames = options.frames;
-        Self { reader, shapes: Shapes::new(), marks: Marks::of(frames), frames }
+        Self {
+            reader,
+            shapes: Shapes::new(),
+            spread: Respelled::default(),
+            marks: Marks::of(frames),
+            frames,
+        }
     }
 
     fn json<'a>(&mut self, record: Record<'a>, data: sse::Data<'a>) -> Batch<'a> {
@@ -41,19 +48,13 @@ impl<R: ReadJson> JsonRecords<R> {
         let (offset, text) = match data {
             sse::Data::Line { offset, text } => (offset, text),
             sse::Data::Joined(text) => {
-                // Spread over several lines: the events are read, the record is kept as it is.
-                let mut batch = literal(&mut self.shapes);
-                match Doc::parse_within(&text, SOURCE_DEPTH) {
-                    Ok(doc) => {
-                        let mut events = Vec::new();
-                        self.marks.clear();
-                        self.reader.read(doc.root(), &mut self.marks, &mut events);
-                        events.iter_mut().for_each(Event::single_line);
-                        batch.events = events.iter().map(Event::to_owned).collect();
+                return match Doc::parse_within(&text, SOURCE_DEPTH) {
+                    Ok(doc) => self.spread(record, &text, &doc),
+                    Err(e) => {
+                        let frame = self.shapes.literal(R::ID, record);
+                        Batch::unread(frame, number, Why::Syntax(e.kind))
                     }
-                    Err(e) => batch.unread = Some(Unread { number, why: Why::Syntax(e.kind) }),
-                }
-                return batch;
+                };
             }
             sse::Data::None => {
                 let mut batch = literal(&mut self.shapes);
@@ -71,6 +72,30 @@ impl<R: ReadJson> JsonRecords<R> {
                 Batch::unread(frame, number, Why::Syntax(e.kind))
             }
         }
+    }
+
+    /// Reads a record whose value is spread over several lines of data.
+    fn spread<'a>(&mut self, record: Record<'a>, text: &str, doc: &Doc<'_>) -> Batch<'a> {
+        let mut events = Vec::new();
+        self.marks.clear();
+        self.reader.read(doc.root(), &mut self.marks, &mut events);
+        events.iter_mut().for_each(Event::single_line);
+        if self.frames == Frames::Skip {
+            let events = events.iter().map(Event::to_owned).collect();
+            return Batch::new(events, self.shapes.hollow(R::ID, record));
+        }
+        let literal = self.shapes.literal(R::ID, record);
+        // As a template if it is one, else as it is.
+        let frame = sse::around(record.body).and_then(|(before, between, after)| {
+            let whole = Record { body: text, glue: "", usual_glue: "", ..record };
+            let frame = self.shapes.frame(R::ID, whole, 0, &[], doc, &mut self.marks, &events);
+            let frame = self.spread.frame(&frame, before, between, after);
+            let mut again = String::new();
+            render(&frame, &events, &mut again).ok()?;
+            (again == record.body).then(|| Frame { glue: literal.glue.clone(), ..frame })
+        });
+        let events = events.iter().map(Event::to_owned).collect();
+        Batch::new(events, frame.unwrap_or(literal))
     }
 
     /// Reads a record whose value stands at a byte offset.

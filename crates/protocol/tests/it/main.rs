@@ -11,6 +11,7 @@ mod byte_order_mark;
 mod canonical;
 mod carries;
 mod documents;
+mod edited;
 mod envelope;
 mod fold;
 mod generated;

@@ -349,12 +349,12 @@ fn write_records(records: &[carry::Resolved], shapes: &mut ShapeWriter, out: &mu
         }
         let mut instance = String::new();
         shapes.instance(&record.instance, &mut instance);
-        let run = if record.cut.is_some() {
+        let run = if !record.cuts.is_empty() {
             records
                 .iter()
                 .skip(at)
                 .take_while(|r| {
-                    r.cut.is_some()
+                    !r.cuts.is_empty()
                         && r.glue == record.glue
                         && r.role == record.role
                         && same_instance(&r.instance, &record.instance)
@@ -364,15 +364,16 @@ fn write_records(records: &[carry::Resolved], shapes: &mut ShapeWriter, out: &mu
         } else {
             1
         };
-        let plain = record.cut.is_none() && record.glue.is_none() && record.role == Role::Item;
+        let plain = record.cuts.is_empty() && record.glue.is_none() && record.role == Role::Item;
         if plain {
             out.push_str(&instance);
         } else {
             let _ = write!(out, "{{\"record\":{instance}");
-            if record.cut.is_some() {
+            if !record.cuts.is_empty() {
                 out.push_str(",\"cut\":[");
                 for (i, r) in records.iter().skip(at).take(run).enumerate() {
-                    let _ = write!(out, "{}{}", if i > 0 { "," } else { "" }, r.cut.unwrap_or(0));
+                    out.push_str(if i > 0 { "," } else { "" });
+                    write_cuts(&r.cuts, out);
                 }
                 out.push(']');
             }
@@ -388,6 +389,18 @@ fn write_records(records: &[carry::Resolved], shapes: &mut ShapeWriter, out: &mu
         }
         at += run;
     }
+}
+
+/// How much text a record takes: a number, or a list where it takes several texts.
+fn write_cuts(cuts: &[usize], out: &mut String) {
+    if let [units] = cuts {
+        let _ = write!(out, "{units}");
+        return;
+    }
+    for (i, units) in cuts.iter().enumerate() {
+        let _ = write!(out, "{}{units}", if i > 0 { "," } else { "[" });
+    }
+    out.push(']');
 }
 
 fn same_instance(a: &Instance<'_>, b: &Instance<'_>) -> bool {

@@ -218,13 +218,20 @@ impl<'d, 'a> Carried<'d, 'a> {
             let Some(instance) = self.shapes.instance(instance) else { continue };
             let glue = entry.get("glue").and_then(|g| g.str());
             let role = entry.get("role").and_then(|r| Role::named(&r.str()?)).unwrap_or(Role::Item);
-            let cuts: Vec<Option<usize>> = match entry.get("cut") {
-                Some(cuts) => cuts.children().map(|n| usize::try_from(n.i64()?).ok()).collect(),
-                None => vec![None],
+            let units = |node: Node<'_, '_>| usize::try_from(node.i64()?).ok();
+            let cuts: Vec<VecDeque<usize>> = match entry.get("cut") {
+                Some(all) => all
+                    .children()
+                    .map(|cuts| match units(cuts) {
+                        Some(one) => VecDeque::from([one]),
+                        None => cuts.children().filter_map(units).collect(),
+                    })
+                    .collect(),
+                None => vec![VecDeque::new()],
             };
-            for cut in cuts {
+            for mut cuts in cuts {
                 let mut body = String::new();
-                if self.render(&instance, group.from, cut.unwrap_or(0), &mut body).is_none() {
+                if self.render(&instance, group.from, &mut cuts, &mut body).is_none() {
                     continue;
                 }
                 decoders.record(group.dialect, glue.as_deref(), &body, role, sink);
@@ -237,7 +244,7 @@ impl<'d, 'a> Carried<'d, 'a> {
         &mut self,
         of: &Instance<'_>,
         base: usize,
-        cut: usize,
+        cuts: &mut VecDeque<usize>,
         out: &mut String,
     ) -> Option<()> {
         let base = base + usize::from(of.base);
@@ -255,7 +262,8 @@ impl<'d, 'a> Carried<'d, 'a> {
                     if codec.is_cut() {
                         let key = (number, format!("{field}{path}"));
                         let kept = of.leaf(i);
-                        self.cut(key, value, *codec, cut, kept, out);
+                        let units = cuts.pop_front().unwrap_or(0);
+                        self.cut(key, value, *codec, units, kept, out);
                     } else {
                         fill(value, *codec, of.leaf(i), out);
                     }
@@ -266,7 +274,7 @@ impl<'d, 'a> Carried<'d, 'a> {
                         if i > 0 {
                             out.push_str(between);
                         }
-                        self.render(item, base, cut, out)?;
+                        self.render(item, base, cuts, out)?;
                     }
                     out.push_str(close);
                 }
