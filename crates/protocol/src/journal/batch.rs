@@ -79,6 +79,16 @@ impl<'a> Batch<'a> {
         Self { unread: Some(Unread { number, why }), ..Self::new(Vec::new(), frame) }
     }
 
+    /// Leaves out events, by their place. What is left is not the record any more, so its frame
+    /// goes too.
+    pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        let mut at = 0..;
+        self.events.retain(|_| at.next().is_some_and(&keep));
+        let mut at = 0..;
+        self.entries.retain(|_| at.next().is_some_and(&keep));
+        self.frame = None;
+    }
+
     /// A copy that borrows nothing.
     pub fn to_owned(&self) -> Batch<'static> {
         Batch {
@@ -87,5 +97,21 @@ impl<'a> Batch<'a> {
             entries: self.entries.iter().map(Entry::to_owned).collect(),
             unread: self.unread,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Kind;
+
+    #[test]
+    fn entries_stay_with_their_events() {
+        let entry = |seq| Entry { seq: Raw::Ref(seq), at: None, context: None, glue: None };
+        let events = vec![Event::new(Kind::System), Event::new(Kind::Message)];
+        let mut batch = Batch { entries: vec![entry("7"), entry("8")], ..Batch::native(events) };
+        batch.retain(|at| at == 1);
+        assert_eq!(batch.events, [Event::new(Kind::Message)]);
+        assert_eq!(batch.entries, [entry("8")]);
     }
 }
