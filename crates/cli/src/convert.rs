@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use selvedge_protocol::dialect::{DecodeOptions, EncodeOptions, Encoding, Frames, Target};
-use selvedge_protocol::journal::Batch;
+use selvedge_protocol::journal::{Batch, Unread};
 use selvedge_protocol::loss::Losses;
 
 use crate::args::{self, Named};
@@ -15,7 +15,8 @@ use crate::output::Output;
 /// Convert a conversation from one dialect to another
 ///
 /// Streams and lines are read and written piece by piece, so that sources larger than memory
-/// convert too. Through `journal` and back, every byte survives.
+/// convert too. Through `journal` and back, every byte survives. Records that cannot be read are
+/// named on standard error; the exit code is still 0.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     };
     let frames = match &args.loss {
         Some(_) => Frames::Keep,
-        None => Frames::needed(from, to, &write),
+        None => Frames::needed(from, to),
     };
     let read = DecodeOptions { agent: args.agent.clone(), frames, ..DecodeOptions::default() };
     let mut converter = Converter {
@@ -83,6 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         written: Vec::new(),
         output: Output::open(args.output.as_deref())?,
         said: Said::Nothing,
+        unread: UnreadRecords::default(),
         loss: match &args.loss {
             Some(path) => Some(Loss::new(Losses::new(to, &write), Output::report(path)?)),
             None => None,
@@ -90,15 +92,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     };
     source.decode(from, &read, &mut converter)?;
 
-    let Converter { encoding, mut written, mut output, said, loss } = converter;
+    let Converter { encoding, mut written, mut output, said, unread, loss } = converter;
     encoding.finish(&mut written);
     output.write(&written)?;
     output.finish()?;
     if let Some(loss) = loss {
         loss.finish()?;
     }
+    let (style, from) = (args::WARNING, from.id.name());
+    unread.warn(&name);
     if said == Said::Records {
-        let (style, from) = (args::WARNING, from.id.name());
         anstream::eprintln!(
             "{style}warning:{style:#} nothing in {name} could be read as `{from}`; \
              `selvedge validate --dialect {from}` says why"
@@ -113,7 +116,41 @@ struct Converter {
     written: Vec<u8>,
     output: Output,
     said: Said,
+    unread: UnreadRecords,
     loss: Option<Loss>,
+}
+
+/// Records that could not be read: the first few, and how many there are.
+#[derive(Default)]
+struct UnreadRecords {
+    first: Vec<Unread>,
+    count: usize,
+}
+
+impl UnreadRecords {
+    /// So many are named one by one.
+    const NAMED: usize = 10;
+
+    fn add(&mut self, unread: Unread) {
+        self.count += 1;
+        if self.first.len() < Self::NAMED {
+            self.first.push(unread);
+        }
+    }
+
+    fn warn(&self, source: &str) {
+        let style = args::WARNING;
+        for unread in &self.first {
+            anstream::eprintln!(
+                "{style}warning:{style:#} {unread} in {source}; \
+                 `journal` and `thread-protocol` keep it, other dialects lose it"
+            );
+        }
+        let more = self.count - self.first.len();
+        if more > 0 {
+            anstream::eprintln!("{style}warning:{style:#} {more} more could not be read");
+        }
+    }
 }
 
 /// Writes what was lost: a JSON array, an entry a line.
@@ -178,6 +215,9 @@ impl Sink for Converter {
             self.said = Said::Events;
         } else if self.said == Said::Nothing {
             self.said = Said::Records;
+        }
+        if let Some(unread) = batch.unread {
+            self.unread.add(unread);
         }
         self.encoding.batch(batch, &mut self.written);
         if let Some(loss) = &mut self.loss {

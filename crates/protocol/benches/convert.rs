@@ -55,7 +55,7 @@ fn convert(
 ) -> Result<(), Box<dyn Error>> {
     let source = from_utf8(source)?;
     let write = EncodeOptions::default();
-    let read = DecodeOptions { frames: Frames::needed(from, to, &write), ..Default::default() };
+    let read = DecodeOptions { frames: Frames::needed(from, to), ..Default::default() };
     let mut encoding = Encoding::new(to, &write);
     decode(from, &read, source, |batch| encoding.batch(&batch, out));
     encoding.finish(out);

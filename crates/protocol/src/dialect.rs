@@ -33,7 +33,7 @@ pub use opening::Opening;
 pub use options::{DecodeOptions, EncodeOptions, Frames, Start, Target};
 
 use crate::journal::{Batch, Event};
-use crate::json::Doc;
+use crate::json::{Doc, LINE_DEPTH, MAX_DEPTH, SOURCE_DEPTH};
 use crate::record::{Framing, Record, Role};
 use crate::validate::Validator;
 
@@ -100,6 +100,18 @@ pub struct Dialect {
     pub carries: fn(&Event<'_>, &str) -> bool,
 }
 
+impl Dialect {
+    /// How deep the values of a source may be nested. What carries other dialects may be deeper
+    /// than they, so that everything they say fits in.
+    pub fn depth(&self, source: &str) -> usize {
+        match self.id {
+            Id::Journal => LINE_DEPTH,
+            Id::ThreadProtocol if thread_protocol::carries_records(source) => MAX_DEPTH,
+            _ => SOURCE_DEPTH,
+        }
+    }
+}
+
 /// Whether other dialects' frames travel inside a dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Carrier {
@@ -129,6 +141,10 @@ pub trait Encoder: Send {
     /// Writes what the events say.
     fn batch(&mut self, batch: &Batch<'_>, out: &mut Records);
 
+    /// Records of the dialect's own follow, replayed from their frames: writes what is held back,
+    /// and ends what they are no part of, so that everything stands in order.
+    fn pause(&mut self, _out: &mut Records) {}
+
     /// Takes note of events whose record is replayed from its frame.
     fn observe(&mut self, _batch: &Batch<'_>) {}
 
@@ -136,29 +152,43 @@ pub trait Encoder: Send {
     fn finish(&mut self, _out: &mut Records) {}
 }
 
+/// A record an encoder made.
+#[derive(Debug)]
+struct Made {
+    role: Role,
+    glue: Option<String>,
+    body: String,
+}
+
 /// Records an encoder made, in order.
 #[derive(Debug, Default)]
 pub struct Records {
-    list: Vec<(Role, String)>,
+    list: Vec<Made>,
 }
 
 impl Records {
     /// Adds a record.
     pub fn item(&mut self, body: impl Into<String>) {
-        self.list.push((Role::Item, body.into()));
+        self.item_after(None, body);
+    }
+
+    /// Adds a record with text of its own before it.
+    pub fn item_after(&mut self, glue: Option<&str>, body: impl Into<String>) {
+        let glue = glue.map(str::to_owned);
+        self.list.push(Made { role: Role::Item, glue, body: body.into() });
     }
 
     /// Adds a document's head: everything up to its first item.
     pub fn head(&mut self, body: impl Into<String>) {
-        self.list.push((Role::Head, body.into()));
+        self.list.push(Made { role: Role::Head, glue: None, body: body.into() });
     }
 
     /// Adds a document's tail: everything after its last item.
     pub fn tail(&mut self, body: impl Into<String>) {
-        self.list.push((Role::Tail, body.into()));
+        self.list.push(Made { role: Role::Tail, glue: None, body: body.into() });
     }
 
-    fn drain(&mut self) -> impl Iterator<Item = (Role, String)> + '_ {
+    fn drain(&mut self) -> impl Iterator<Item = Made> + '_ {
         self.list.drain(..)
     }
 }

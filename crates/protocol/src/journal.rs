@@ -11,7 +11,7 @@ pub mod fold;
 pub mod kind;
 pub mod transcript;
 
-pub use batch::Batch;
+pub use batch::{Batch, Entry, Unread, Why};
 pub use cursor::{Cursor, CursorError};
 pub use event::Event;
 pub use kind::Kind;

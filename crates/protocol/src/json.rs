@@ -21,4 +21,7 @@ pub use print::{Style, compact, escaped, is_escaped, is_stable, print, push_esca
 pub use raw::Raw;
 pub use simdutf8::compat::{Utf8Error, from_utf8};
 pub(crate) use tape::same_bytes;
-pub use tape::{Children, Doc, MAX_DEPTH, Members, Node, NodeKind, Space, SyntaxError, SyntaxKind};
+pub use tape::{
+    Children, Doc, INNER_DEPTH, LINE_DEPTH, MAX_DEPTH, Members, Node, NodeKind, SOURCE_DEPTH,
+    Space, SyntaxError, SyntaxKind,
+};

@@ -11,6 +11,9 @@ pub use writer::Writer;
 
 use crate::json::Raw;
 
+/// What some editors and Windows programs write at the beginning of a file.
+pub const BYTE_ORDER_MARK: char = '\u{feff}';
+
 /// How a dialect's records stand in a file or stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
@@ -70,6 +73,14 @@ impl<'a> Record<'a> {
     /// A record by itself, as an item.
     pub fn alone(body: &'a str) -> Self {
         Self { glue: "", usual_glue: "", body, role: Role::Item, index: 0 }
+    }
+
+    /// Whether the glue of a tail is all that may follow the last record: brackets of an array, or
+    /// white space.
+    pub fn ends_well(&self) -> bool {
+        let rest = self.glue.strip_prefix(BYTE_ORDER_MARK).unwrap_or(self.glue).trim();
+        let rest = if self.index == 0 { rest.strip_prefix('[').unwrap_or(rest) } else { rest };
+        rest.strip_suffix(']').unwrap_or(rest).trim().is_empty()
     }
 
     /// The glue to keep, if it is not the usual one.

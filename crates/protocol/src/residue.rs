@@ -12,10 +12,12 @@
 
 mod build;
 mod render;
+mod respell;
 mod shape;
 mod store;
 
 pub use build::{Marks, Shapes};
 pub use render::{Missing, Text, render};
+pub use respell::Respelled;
 pub use shape::{Codec, Frame, Instance, Leaf, Shape, Slot};
-pub use store::{ShapeReader, ShapeWriter, read_value, write_value};
+pub use store::{Numbers, ShapeReader, ShapeWriter, read_value, write_value};

@@ -75,6 +75,23 @@ pub fn data(event: &str) -> Data<'_> {
     found
 }
 
+/// What stands before, between and after an event's lines of data, if it is the same between all
+/// of them.
+pub fn around(event: &str) -> Option<(&str, &str, &str)> {
+    let mut data = fields(event).filter(|f| f.name == "data");
+    let first = data.next()?;
+    let mut end = first.offset + first.value.len();
+    let mut between = None;
+    for line in data {
+        let gap = event.get(end..line.offset)?;
+        if *between.get_or_insert(gap) != gap {
+            return None;
+        }
+        end = line.offset + line.value.len();
+    }
+    Some((event.get(..first.offset)?, between?, event.get(end..)?))
+}
+
 /// The lines of a stream that lost its blank lines: every one is data and a JSON object by itself,
 /// which the lines of one event never are. `None` for anything else.
 pub fn unseparated(event: &str) -> Option<impl Iterator<Item = &str>> {
@@ -88,6 +105,11 @@ pub fn unseparated(event: &str) -> Option<impl Iterator<Item = &str>> {
         }
     }
     Some(event.split_inclusive('\n'))
+}
+
+/// Whether a text has at least one line that events have.
+pub fn is_event(event: &str) -> bool {
+    fields(event).any(|f| matches!(f.name, "" | "data" | "event" | "id" | "retry"))
 }
 
 /// The value of an event's first field of that name.

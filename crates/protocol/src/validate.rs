@@ -10,7 +10,7 @@ use crate::diagnostic::Report;
 use crate::dialect::Dialect;
 use crate::journal::kind::{Field, Need, Type};
 use crate::json::{Doc, Node, NodeKind};
-use crate::record::{Framing, Role, split};
+use crate::record::{BYTE_ORDER_MARK, Framing, Role, split};
 use crate::sse;
 
 /// A dialect's checks, over one source.
@@ -44,12 +44,20 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
             return;
         }
     };
-    if text.trim().is_empty() {
+    let begin = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text).trim();
+    if begin.is_empty() {
         report.error("empty", "", None, "the source is empty");
         return;
     }
     let mut validator = (dialect.validator)();
-    let array = dialect.framing != Framing::Document && text.trim_start().starts_with('[');
+    let depth = dialect.depth(text);
+    let array = dialect.framing != Framing::Document && begin.starts_with('[');
+    // Server-sent events may begin with one.
+    let json = dialect.framing != Framing::Sse || begin.starts_with(['{', '[']);
+    if json && text.starts_with(BYTE_ORDER_MARK) {
+        let message = "a byte order mark, which JSON does not have";
+        report.warning("byte-order-mark", "", Some(0..BYTE_ORDER_MARK.len_utf8()), message);
+    }
     if array && !text.trim_end().ends_with(']') {
         let end = text.trim_end().len();
         report.error("json-syntax", "", Some(end..end), "the array is not closed");
@@ -62,9 +70,10 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
             _ => format!("/{}", record.index),
         };
         if record.role == Role::Tail {
-            if let Some(rest) = unfinished(dialect.framing, record.glue) {
+            if !record.ends_well() {
                 report.set_offset(offset_in(text, record.glue));
-                report.error("json-syntax", &pointer, Some(0..record.glue.len()), rest);
+                let message = "the source ends inside a value";
+                report.error("json-syntax", &pointer, Some(0..record.glue.len()), message);
             }
             return;
         }
@@ -77,14 +86,14 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
             || array
         {
             validator.head("");
-            Doc::parse(record.body).map(|doc| (0, doc))
+            Doc::parse_within(record.body, depth).map(|doc| (0, doc))
         } else {
             validator.head(record.body);
             match sse::data(record.body) {
                 sse::Data::Line { offset, text }
                     if text.starts_with(['{', '[', '"']) && text != "[DONE]" =>
                 {
-                    Doc::parse(text).map(|doc| (offset, doc)).map_err(|mut e| {
+                    Doc::parse_within(text, depth).map(|doc| (offset, doc)).map_err(|mut e| {
                         e.at += offset;
                         e
                     })
@@ -94,7 +103,7 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
                     report.warning("sse-separator", &pointer, None, message);
                     for line in sse::unseparated(record.body).into_iter().flatten() {
                         if let sse::Data::Line { text, .. } = sse::data(line)
-                            && let Ok(doc) = Doc::parse(text)
+                            && let Ok(doc) = Doc::parse_within(text, depth)
                         {
                             validator.value(&pointer, doc.root(), report);
                         }
@@ -102,7 +111,7 @@ pub fn validate(dialect: &Dialect, source: &[u8], report: &mut Report) {
                     return;
                 }
                 sse::Data::Joined(text) => {
-                    match Doc::parse(&text) {
+                    match Doc::parse_within(&text, depth) {
                         Ok(doc) => validator.value(&pointer, doc.root(), report),
                         Err(e) => report.error("json-syntax", &pointer, None, e.to_string()),
                     }
@@ -147,12 +156,8 @@ fn truncated(pointer: &str, event: &str, report: &mut Report) {
 /// Checks that an event has at least one field that events have. The head of a response that was
 /// saved with it passes.
 fn foreign(pointer: &str, event: &str, report: &mut Report) {
-    let mut fields = sse::fields(event).peekable();
     // A recording may begin with the response's own head.
-    if fields.peek().is_some()
-        && !event.starts_with("HTTP/")
-        && !fields.any(|f| matches!(f.name, "" | "data" | "event" | "id" | "retry"))
-    {
+    if sse::fields(event).next().is_some() && !event.starts_with("HTTP/") && !sse::is_event(event) {
         if pointer == "/0" && event.starts_with("HTTP/") {
             let message = "the head of an HTTP response before the stream";
             report.warning("sse-http-head", pointer, Some(0..event.len()), message);
@@ -167,15 +172,6 @@ fn foreign(pointer: &str, event: &str, report: &mut Report) {
 fn offset_in(text: &str, part: &str) -> usize {
     let at = (part.as_ptr() as usize).checked_sub(text.as_ptr() as usize);
     at.filter(|at| *at <= text.len()).unwrap_or(0)
-}
-
-/// What is wrong with what follows the last record, if anything.
-fn unfinished(framing: Framing, rest: &str) -> Option<&'static str> {
-    match rest.trim() {
-        "" | "]" if framing != Framing::Array => None,
-        "]" | "" => None,
-        _ => Some("the source ends inside a value"),
-    }
 }
 
 /// The span of a node, for a diagnostic.

@@ -44,9 +44,7 @@ impl Retelling {
             complete = true;
             if !passed.iter().all(|passed| *passed) {
                 // A record that may not be seen whole is told by what may be seen of it.
-                let mut passed = passed.iter();
-                batch.events.retain(|_| *passed.next().unwrap_or(&false));
-                batch.frame = None;
+                batch.retain(|at| passed.get(at).copied().unwrap_or(false));
             }
             sink(&batch);
         });

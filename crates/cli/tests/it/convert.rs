@@ -148,6 +148,22 @@ fn a_source_that_says_nothing_in_its_dialect_is_warned_about() {
 }
 
 #[test]
+fn records_that_cannot_be_read_are_named_and_the_first_few_only() {
+    let args = ["convert", "--from", "pydantic-ai", "--to", "journal"];
+    let deep =
+        format!("[{{\"kind\":\"request\",\"parts\":[]}},{}1{}]", "[".repeat(300), "]".repeat(300));
+    let run = selvedge_with(&args, deep.as_bytes());
+    assert_eq!(run.code, Some(0));
+    assert!(run.stderr.contains("record 2 is not JSON: nested too deeply"), "{}", run.stderr);
+    let run = selvedge_with(
+        &["convert", "--from", "looopy", "--to", "a2a"],
+        "data: {\n\n".repeat(50).as_bytes(),
+    );
+    assert_eq!(run.stderr.matches("is not JSON").count(), 10);
+    assert!(run.stderr.contains("40 more could not be read"), "{}", run.stderr);
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let folder = Folder::new("convert-pipe");
     let line = b"{\"seq\":1,\"event\":{\"kind\":\"content-delta\",\"delta\":\"word\"}}\n";

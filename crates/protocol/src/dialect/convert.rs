@@ -1,6 +1,6 @@
 //! Driving decoders and encoders: bytes in, batches through, bytes out.
 
-use super::{DecodeOptions, Decoder, Dialect, EncodeOptions, Encoder, Records};
+use super::{DecodeOptions, Decoder, Dialect, EncodeOptions, Encoder, Made, Records};
 use crate::journal::Batch;
 use crate::json::{SyntaxError, SyntaxKind, from_utf8};
 use crate::record::{Feeder, Framing, Role, Writer, split_parsed};
@@ -104,6 +104,8 @@ pub struct Encoding {
     replay: Replay,
     records: Records,
     scratch: String,
+    /// Whether the encoder was given events since the last record that was replayed.
+    encoded: bool,
 }
 
 /// Whether the dialect's own frames are written as they were.
@@ -124,6 +126,7 @@ impl Encoding {
             replay: if options.anew() { Replay::Nothing } else { Replay::Frames },
             records: Records::default(),
             scratch: String::new(),
+            encoded: false,
         }
     }
 
@@ -133,12 +136,19 @@ impl Encoding {
             .frame
             .as_ref()
             .filter(|frame| self.replay == Replay::Frames && frame.dialect == self.dialect.id);
-        if let Some(frame) = own
-            && self.replay(frame, batch, out)
-        {
-            self.encoder.observe(batch);
-            return;
+        if let Some(frame) = own {
+            // Nothing stands before a document's head.
+            if self.encoded && frame.role != Role::Head {
+                self.encoded = false;
+                self.encoder.pause(&mut self.records);
+                self.flush(out);
+            }
+            if self.replay(frame, batch, out) {
+                self.encoder.observe(batch);
+                return;
+            }
         }
+        self.encoded |= !batch.events.is_empty();
         self.encoder.batch(batch, &mut self.records);
         self.flush(out);
     }
@@ -149,7 +159,9 @@ impl Encoding {
         if frame.role == Role::Item {
             let before = out.len();
             self.writer.before_item(glue, out);
+            let start = out.len();
             if residue::render(frame, &batch.events, out).is_ok() {
+                self.writer.after_item(out.get(start));
                 return true;
             }
             out.truncate(before);
@@ -172,13 +184,15 @@ impl Encoding {
     }
 
     fn flush(&mut self, out: &mut Vec<u8>) {
-        for (role, body) in self.records.drain() {
+        for Made { role, glue, body } in self.records.drain() {
             let there = match role {
                 Role::Head => self.writer.headed(),
                 Role::Tail => self.writer.tailed(),
                 Role::Item => false,
             };
-            if !there {
+            if role == Role::Item {
+                self.writer.item(glue.as_deref(), &body, out);
+            } else if !there {
                 self.writer.record(role, None, &body, out);
             }
         }

@@ -4,8 +4,8 @@
 //! items can be added to a document that was read and everything else stays as it was.
 
 use super::{Decoder, Id};
-use crate::journal::{Batch, Event};
-use crate::json::{Doc, Node};
+use crate::journal::{Batch, Event, Why};
+use crate::json::{Doc, Node, SOURCE_DEPTH};
 use crate::record::{Framing, Record, Role};
 use crate::residue::{Marks, Shapes};
 
@@ -42,7 +42,8 @@ impl<R: ReadDocument> Documents<R> {
         Self { reader, shapes: Shapes::new(), marks: Marks::new() }
     }
 
-    fn document<'a>(&mut self, text: &'a str, doc: &Doc<'a>, sink: &mut dyn FnMut(Batch<'_>)) {
+    fn document<'a>(&mut self, source: Record<'a>, doc: &Doc<'a>, sink: &mut dyn FnMut(Batch<'_>)) {
+        let text = source.body;
         let root = doc.root();
         let items = self.reader.items(root).filter(|items| items.is_array());
         let first = items.and_then(|items| items.children().next());
@@ -64,9 +65,9 @@ impl<R: ReadDocument> Documents<R> {
         marks.clear();
         self.reader.head(root, marks, &mut events);
         events.iter_mut().for_each(Event::single_line);
-        let head = record(Role::Head, 0..cut);
+        let head = Record { glue: source.glue, ..record(Role::Head, 0..cut) };
         let frame = self.shapes.stretch(R::ID, head, doc, 0..cut, marks, &events);
-        sink(Batch { events, frame: Some(frame) });
+        sink(Batch::new(events, frame));
 
         let mut end = cut;
         for (index, item) in items.into_iter().flat_map(Node::children).enumerate() {
@@ -83,7 +84,7 @@ impl<R: ReadDocument> Documents<R> {
             self.reader.item(item, marks, &mut events);
             events.iter_mut().for_each(Event::single_line);
             let frame = self.shapes.value(R::ID, record, item, marks, &events);
-            sink(Batch { events, frame: Some(frame) });
+            sink(Batch::new(events, frame));
         }
 
         // Also when it is empty: a document that was read needs no end of ours.
@@ -94,21 +95,20 @@ impl<R: ReadDocument> Documents<R> {
         let range = after..text.len();
         let tail = record(Role::Tail, range.clone());
         let frame = self.shapes.stretch(R::ID, tail, doc, range, marks, &events);
-        sink(Batch { events, frame: Some(frame) });
+        sink(Batch::new(events, frame));
     }
 }
 
 impl<R: ReadDocument> Decoder for Documents<R> {
     fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>)) {
-        match Doc::parse(record.body) {
-            Ok(doc) => self.document(record.body, &doc, sink),
-            Err(_) => {
+        match Doc::parse_within(record.body, SOURCE_DEPTH) {
+            Ok(doc) => self.document(record, &doc, sink),
+            Err(e) => {
                 let head = Record { role: Role::Head, ..record };
+                let frame = self.shapes.literal(R::ID, head);
+                sink(Batch::unread(frame, 1, Why::Syntax(e.kind)));
                 let tail = Record { role: Role::Tail, body: "", ..Record::alone("") };
-                for record in [head, tail] {
-                    let frame = Some(self.shapes.literal(R::ID, record));
-                    sink(Batch { events: Vec::new(), frame });
-                }
+                sink(Batch::new(Vec::new(), self.shapes.literal(R::ID, tail)));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Building events from a record's nodes: the field and its mark in one step.
 
 use crate::journal::Event;
-use crate::json::{Doc, Node, Raw, quote};
+use crate::json::{Doc, INNER_DEPTH, Node, Raw, quote};
 use crate::residue::Marks;
 
 /// An event that will be number `ev` of its record.
@@ -107,12 +107,13 @@ impl<'m, 'a> Draft<'m, 'a> {
     }
 }
 
-/// The JSON object or list inside a string, if that is what the string holds.
+/// The JSON object or list inside a string, if that is what the string holds and its value fits
+/// wherever the text did.
 pub(crate) fn inner_json<'a>(node: Node<'_, 'a>) -> Option<Raw<'a>> {
     let text = node.str()?;
     let bracketed = text.starts_with('{') && text.ends_with('}')
         || text.starts_with('[') && text.ends_with(']');
-    if !bracketed || Doc::parse(&text).is_err() {
+    if !bracketed || Doc::parse_within(&text, INNER_DEPTH).is_err() {
         return None;
     }
     Some(match text {

@@ -1,11 +1,15 @@
-//! `journal`: the native archive. One entry a line: `{"seq":1,"event":{…},"source":{…}}`.
+//! `journal`: the native archive. One entry a line: `{"seq":1,"at":"…","event":{…},"source":{…}}`.
 //!
-//! The first event of a batch carries the batch's frame in `source`; shapes are defined where they
-//! are first used. Everything survives, so any dialect → journal → the same dialect is identity.
+//! The first event of a batch carries the batch's frame in `source`; shapes are defined, with their
+//! numbers, where they are first used, so that a part of an archive means what it meant in the
+//! whole. Everything survives, so any dialect → journal → the same dialect is identity. Lines that
+//! cannot be read are kept in place.
 
 mod decode;
 mod encode;
 mod validate;
+
+pub(super) use decode::Reader;
 
 use super::{Carrier, Dialect, Id};
 use crate::record::Framing;

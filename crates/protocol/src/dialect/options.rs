@@ -26,12 +26,13 @@ pub enum Frames {
 }
 
 impl Frames {
-    /// What a conversion needs. Frames are written into carriers, replayed in their own dialect,
+    /// What a conversion needs. Frames are written into carriers, of use in their own dialect,
     /// and may come out of carriers; naming losses takes them too.
-    pub fn needed(from: &Dialect, to: &Dialect, write: &EncodeOptions) -> Self {
+    pub fn needed(from: &Dialect, to: &Dialect) -> Self {
         let carried = [from, to].iter().any(|dialect| dialect.carrier == Carrier::Frames);
-        let replayed = from.id == to.id && !write.anew();
-        if carried || replayed { Self::Keep } else { Self::Skip }
+        // Also where they are not replayed: a record of its own may tell a dialect more.
+        let own = from.id == to.id;
+        if carried || own { Self::Keep } else { Self::Skip }
     }
 }
 

@@ -33,6 +33,11 @@ pub const DIALECT: Dialect = Dialect {
     carries: |_, _| true,
 };
 
+/// Whether a document may carry other dialects' records.
+pub(super) fn carries_records(source: &str) -> bool {
+    source.contains(carry::METADATA) || source.contains(".record\"")
+}
+
 fn detect(head: &str) -> u8 {
     let head = head.trim_start();
     if !head.starts_with('{') {

@@ -134,6 +134,15 @@ pub enum Streamed {
     No,
 }
 
+/// Whether everything was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paused {
+    /// It was.
+    All,
+    /// A run of the source's own goes on.
+    Not,
+}
+
 /// Makes events regular.
 #[derive(Debug, Default)]
 pub struct Flow {
@@ -150,6 +159,8 @@ struct Run {
     child: bool,
     done: bool,
     waiting: bool,
+    /// Whether records of it are replayed.
+    replayed: bool,
     texts: Vec<Part>,
     thoughts: Vec<Part>,
     /// Text that something else cut off, in case the source says it again as a whole. Runs are
@@ -265,11 +276,36 @@ impl Flow {
         }
     }
 
+    /// Takes an event in whose record is replayed: its run is the source's to end.
+    pub fn observe(&mut self, event: &Event<'_>, out: &mut Out<'_>) {
+        self.apply(event, out);
+        let task = event.get("taskId").map(Raw::as_str);
+        let task = task.or(self.order.last().map(String::as_str));
+        if let Some(run) = task.and_then(|task| self.runs.get_mut(task)) {
+            run.replayed = true;
+        }
+    }
+
+    /// Ends the runs that no record is replayed of, unless another is going on that is the
+    /// source's to end.
+    pub fn pause(&mut self, out: &mut Out<'_>) -> Paused {
+        let open = |run: &Run| run.replayed && !run.waiting;
+        if self.order.iter().any(|task| self.runs.get(task).is_some_and(open)) {
+            return Paused::Not;
+        }
+        self.finish_where(|run| !run.replayed, out);
+        Paused::All
+    }
+
     /// The source has ended: ends what is still open.
     pub fn finish(&mut self, out: &mut Out<'_>) {
+        self.finish_where(|_| true, out);
+    }
+
+    fn finish_where(&mut self, which: impl Fn(&Run) -> bool, out: &mut Out<'_>) {
         for task in self.order.clone().into_iter().rev() {
-            let waiting = self.runs.get(&task).is_some_and(|run| run.waiting);
-            let outcome = if waiting { Outcome::Waiting } else { Outcome::Completed };
+            let Some(run) = self.runs.get(&task).filter(|run| which(run)) else { continue };
+            let outcome = if run.waiting { Outcome::Waiting } else { Outcome::Completed };
             self.end(&task, None, outcome, out);
         }
     }

@@ -7,6 +7,18 @@ use wide::u8x16;
 /// Containers nested deeper than this are refused.
 pub const MAX_DEPTH: usize = 256;
 
+/// A record of a source that is nested deeper than this is kept but not read, so that what it says
+/// still fits into a line of a journal.
+pub const SOURCE_DEPTH: usize = 200;
+
+/// A line of a journal that is nested deeper than this is kept but not read, so that its event
+/// still fits into a document that carries it.
+pub const LINE_DEPTH: usize = 220;
+
+/// JSON text inside a string that is nested deeper than this stays a string, so that its value
+/// fits into the records of every dialect.
+pub const INNER_DEPTH: usize = 128;
+
 /// Parsed JSON: one flat tape of spans over the source.
 #[derive(Debug, Clone)]
 pub struct Doc<'a> {
@@ -71,7 +83,7 @@ pub enum SyntaxKind {
     BadEscape,
     /// A number JSON does not allow.
     BadNumber,
-    /// Nesting beyond [`MAX_DEPTH`].
+    /// Nesting beyond [`MAX_DEPTH`] or the limit asked for.
     TooDeep,
     /// More than 4 GiB of text.
     TooLarge,
@@ -98,8 +110,13 @@ impl fmt::Display for SyntaxKind {
 impl<'a> Doc<'a> {
     /// Parses exactly one value, white space around it allowed.
     pub fn parse(src: &'a str) -> Result<Self, SyntaxError> {
+        Self::parse_within(src, MAX_DEPTH)
+    }
+
+    /// Like [`Doc::parse`], with a limit of its own to the nesting.
+    pub fn parse_within(src: &'a str, depth: usize) -> Result<Self, SyntaxError> {
         let mut doc = Doc { src, tape: Vec::with_capacity(src.len() / 24 + 4) };
-        doc.reparse(src)?;
+        doc.whole(src, depth)?;
         Ok(doc)
     }
 
@@ -114,14 +131,15 @@ impl<'a> Doc<'a> {
     /// Parses the value at the start of `src` and says where it ends; what follows is not read.
     pub fn parse_prefix(src: &'a str) -> Result<(Self, usize), SyntaxError> {
         let mut doc = Doc { src, tape: Vec::new() };
-        let end = doc.run(src)?;
+        let end = doc.run(src, MAX_DEPTH)?;
         Ok((doc, end))
     }
 
-    /// Like [`Doc::parse_prefix`], in the allocation of an earlier document.
+    /// Like [`Doc::parse_prefix`], in the allocation of an earlier document and for a record of a
+    /// source ([`SOURCE_DEPTH`]).
     pub fn parse_prefix_in(space: Space, src: &'a str) -> (Self, Result<usize, SyntaxError>) {
         let mut doc = Doc { src, tape: space.0 };
-        let end = doc.run(src);
+        let end = doc.run(src, SOURCE_DEPTH);
         (doc, end)
     }
 
@@ -132,7 +150,11 @@ impl<'a> Doc<'a> {
 
     /// Parses `src` into this document, keeping its allocation.
     pub fn reparse(&mut self, src: &'a str) -> Result<(), SyntaxError> {
-        let end = self.run(src)?;
+        self.whole(src, MAX_DEPTH)
+    }
+
+    fn whole(&mut self, src: &'a str, depth: usize) -> Result<(), SyntaxError> {
+        let end = self.run(src, depth)?;
         let bytes = src.as_bytes();
         let rest = skip_space(bytes, end);
         if rest < bytes.len() {
@@ -141,13 +163,13 @@ impl<'a> Doc<'a> {
         Ok(())
     }
 
-    fn run(&mut self, src: &'a str) -> Result<usize, SyntaxError> {
+    fn run(&mut self, src: &'a str, depth: usize) -> Result<usize, SyntaxError> {
         self.src = src;
         self.tape.clear();
         if src.len() >= u32::MAX as usize {
             return Err(SyntaxError { at: 0, kind: SyntaxKind::TooLarge });
         }
-        Parser { src: src.as_bytes(), at: 0, tape: &mut self.tape }.run()
+        Parser { src: src.as_bytes(), at: 0, depth, tape: &mut self.tape }.run()
     }
 
     /// The top value.
@@ -164,6 +186,8 @@ impl<'a> Doc<'a> {
 struct Parser<'s, 't> {
     src: &'s [u8],
     at: usize,
+    /// How deep containers may be nested.
+    depth: usize,
     tape: &'t mut Vec<Span>,
 }
 
@@ -258,7 +282,7 @@ impl Parser<'_, '_> {
     }
 
     fn enter(&mut self, open: &mut Vec<u32>, kind: NodeKind) -> Result<(), SyntaxError> {
-        if open.len() >= MAX_DEPTH {
+        if open.len() >= self.depth {
             return self.fail(SyntaxKind::TooDeep);
         }
         open.push(self.tape.len() as u32);

@@ -114,7 +114,8 @@ pub(super) fn dye(
         sample.entries(&frame.root, all, pointer, frame.dialect.name(), &mut entries);
     }
     let (derived, counts) = (sample.derived(), sample.counts());
-    let batch = Batch { events: sample.dyed(), frame: batch.frame.as_ref().map(blank) };
+    let frame = batch.frame.as_ref().map(blank);
+    let batch = Batch { events: sample.dyed(), frame, ..Batch::default() };
     Trial { batch, entries, derived, counts }
 }
 
@@ -172,7 +173,7 @@ impl Texts {
 
 /// The frame of a record that says whose it is and nothing else.
 fn blank(frame: &Frame<'_>) -> Frame<'static> {
-    let shape = Arc::new(Shape { chunks: Vec::new(), slots: Vec::new() });
+    let shape = Arc::new(Shape::default());
     let root = Instance { shape, base: 0, leaves: Vec::new(), lists: Vec::new() };
     Frame { dialect: frame.dialect, glue: None, role: frame.role, root }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::turns::Side;
 use crate::base64;
 use crate::journal::transcript::Transcript;
 use crate::journal::{Event, Kind};
@@ -44,6 +45,15 @@ pub enum Item {
     Instructions(Raw<'static>),
     /// A file of [`History::files`].
     File(usize),
+    /// Input or output that nothing is in.
+    Empty {
+        /// Which.
+        side: Side,
+        /// The task it belongs to.
+        task: Option<Raw<'static>>,
+        /// What is known of the model call.
+        call: Box<Step>,
+    },
     /// What is known of the model call that made what came before it, outside any step.
     Call {
         /// Whose.
@@ -149,6 +159,14 @@ impl History {
         if event.kind() == Kind::ContentComplete && event.get("finishReason").is_some() {
             self.learn(event, Step { finish: own("finishReason"), ..Step::default() });
         }
+    }
+
+    /// Takes in that a model was given nothing, or that the last call said nothing.
+    pub fn silence(&mut self, side: Side, task: Option<Raw<'static>>, at: Option<Raw<'static>>) {
+        let call = self.steps.last().filter(|_| side == Side::Output).cloned();
+        let mut call = Box::new(call.unwrap_or_default());
+        call.timestamp = call.timestamp.take().or(at);
+        self.items.push(Item::Empty { side, task, call });
     }
 
     /// Whom an agent's id, identifier or name means, as an id.

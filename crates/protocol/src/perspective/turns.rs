@@ -107,6 +107,18 @@ impl Making<'_> {
                     self.output(task, agent, step, false, Entry::File(*index));
                 }
             }
+            Item::Empty { side, task, call } => {
+                self.turns.push(Turn {
+                    side: *side,
+                    task: task.clone(),
+                    agent: None,
+                    step: 0,
+                    call: Step::clone(call),
+                    instructions: self.instructions.clone().filter(|_| *side == Side::Input),
+                    entries: Vec::new(),
+                });
+                self.fresh = true;
+            }
             Item::Call { task, step } => {
                 let turn = self.turns.iter_mut().rev().find(|t| t.side == Side::Output);
                 if let Some(turn) = turn.filter(|t| t.task.is_none() || t.task == *task) {

@@ -1,6 +1,6 @@
 //! Cutting sources into records, whole or as they arrive.
 
-use super::{Framing, Record, Role};
+use super::{BYTE_ORDER_MARK, Framing, Record, Role};
 use crate::json::{Doc, Space};
 
 /// Cuts a whole source into records. [`Framing::Document`] gives it as one record.
@@ -87,11 +87,11 @@ impl Feeder {
         match layout {
             Layout::Whole if ending == Ending::More => 0,
             Layout::Whole if self.framing == Framing::Document => {
-                self.item(text, 0, 0, text.len(), each);
+                self.item(text, 0, self.mark(text), text.len(), each);
                 text.len()
             }
             Layout::Whole => {
-                let start = text.len() - text.trim_start().len();
+                let start = text.len() - begin(text).len();
                 let end = text.trim_end().len().max(start);
                 if start < end {
                     self.item(text, 0, start, end, each);
@@ -104,6 +104,15 @@ impl Feeder {
             Layout::Lines => self.lines(text, ending, each),
             Layout::Sse => self.sse(text, ending, each),
             Layout::Array => self.array(text, ending, each),
+        }
+    }
+
+    /// The length of the byte order mark that a source begins with: it is glue.
+    fn mark(&self, text: &str) -> usize {
+        if self.items == 0 && text.starts_with(BYTE_ORDER_MARK) {
+            BYTE_ORDER_MARK.len_utf8()
+        } else {
+            0
         }
     }
 
@@ -168,13 +177,9 @@ impl Feeder {
         let bytes = text.as_bytes();
         let mut from = 0;
         loop {
-            let start = from
-                + bytes
-                    .get(from..)
-                    .unwrap_or(&[])
-                    .iter()
-                    .take_while(|b| b.is_ascii_whitespace())
-                    .count();
+            let start = from + self.mark(text);
+            let blank = bytes.get(start..).unwrap_or(&[]).iter();
+            let start = start + blank.take_while(|b| b.is_ascii_whitespace()).count();
             let rest = bytes.get(start..).unwrap_or(&[]);
             let end = match memchr::memchr(b'\n', rest) {
                 Some(len) => start + len,
@@ -198,15 +203,18 @@ impl Feeder {
         let mut from = 0;
         loop {
             // An event ends after its blank line; line ends are LF, CRLF or CR.
-            match event_end(bytes, from, ending) {
+            let start = from + self.mark(text);
+            match event_end(bytes, start, ending) {
                 Some(end) => {
-                    self.item(text, from, from, end, each);
+                    self.item(text, from, start, end, each);
                     from = end;
                 }
                 None => {
                     if ending == Ending::Final {
-                        if from < bytes.len() {
-                            self.item(text, from, from, bytes.len(), each);
+                        if start < bytes.len() {
+                            self.item(text, from, start, bytes.len(), each);
+                        } else {
+                            self.tail(text, from, each);
                         }
                         return bytes.len();
                     }
@@ -220,7 +228,7 @@ impl Feeder {
         let bytes = text.as_bytes();
         let mut from = 0;
         while !self.done {
-            let mut start = from;
+            let mut start = from + self.mark(text);
             loop {
                 match bytes.get(start) {
                     Some(b',' | b' ' | b'\n' | b'\r' | b'\t') => start += 1,
@@ -260,12 +268,17 @@ impl Feeder {
     }
 }
 
+/// A text without the byte order mark and the white space before its first character.
+fn begin(text: &str) -> &str {
+    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text).trim_start()
+}
+
 /// How a source is laid out, judged by how it begins; `None` if more is needed.
 fn layout(framing: Framing, text: &str, ending: Ending) -> Option<Layout> {
     if framing == Framing::Document {
         return Some(Layout::Whole);
     }
-    let begin = text.trim_start();
+    let begin = begin(text);
     let first = match begin.bytes().next() {
         Some(first) => first,
         None if ending == Ending::Final => return Some(Layout::Whole),
@@ -397,6 +410,13 @@ mod tests {
             (Framing::Sse, "{\"a\":1}\n{}\n", 2),
             (Framing::Sse, "\n\ndata: 1\n\n\n", 4),
             (Framing::Document, " {\"a\":1}\n", 1),
+            (Framing::Document, "\u{feff}{\"a\":1}", 1),
+            (Framing::Array, "\u{feff}[{\"a\":1}]", 1),
+            (Framing::Array, "\u{feff} {\"a\":1}", 1),
+            (Framing::Lines, "\u{feff}{}\n{}\n", 2),
+            (Framing::Lines, "\u{feff}", 0),
+            (Framing::Sse, "\u{feff}data: 1\n\ndata: 2\n\n", 2),
+            (Framing::Sse, "\u{feff}", 0),
         ] {
             assert_eq!(rejoined(framing, source), (items, source.to_owned()), "{source:?}");
         }
@@ -407,6 +427,9 @@ mod tests {
         for (framing, source) in [
             (Framing::Array, "[{\"a\":1},{\"b\":\"]\\\"\"} , 3]\n"),
             (Framing::Lines, "{\"a\":1}\n{\"b\":2}\n"),
+            (Framing::Lines, "\u{feff}{\"a\":1}\n{\"b\":2}\n"),
+            (Framing::Array, "\u{feff}[{\"a\":1},{\"b\":2}]"),
+            (Framing::Sse, "\u{feff}data: 1\n\ndata: 2\n\n"),
             (Framing::Sse, "data: 1\r\n\r\nevent: x\ndata: 2\n\ndata: [DONE]\n\n"),
         ] {
             let mut whole = Vec::new();

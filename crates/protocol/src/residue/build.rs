@@ -289,7 +289,7 @@ fn make(text: &str, slots: &[Draft], walk: &Walk<'_, '_, '_, '_>) -> Shape {
             }
         })
         .collect();
-    Shape { chunks, slots }
+    Shape { number: None, chunks, slots }
 }
 
 /// A slot being made, by byte range in the instance's text.

@@ -68,6 +68,8 @@ impl Instance<'_> {
 /// A template: chunks of literal text with slots between them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Shape {
+    /// Its number in the journal it was read from.
+    pub number: Option<u32>,
     /// One more than there are slots.
     pub chunks: Vec<Box<str>>,
     /// What goes between the chunks.

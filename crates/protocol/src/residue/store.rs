@@ -3,16 +3,17 @@
 //! Invariant: what is written survives any JSON reader and writer. A literal whose spelling others
 //! would change is written as `{"raw":"…"}`, everything else as the value itself.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::shape::{Codec, Instance, Leaf, Shape, Slot};
-use crate::json::{Doc, Node, Raw, is_stable, push_escaped};
+use crate::json::{Doc, INNER_DEPTH, Node, Raw, is_stable, push_escaped};
 
-/// Writes a literal.
+/// Writes a literal. One that is deeply nested is written as text, so that what it stands in is not
+/// nested too deeply to be read.
 pub fn write_value(literal: &str, out: &mut String) {
-    let native = Doc::parse(literal).is_ok_and(|doc| {
+    let native = Doc::parse_within(literal, INNER_DEPTH).is_ok_and(|doc| {
         let root = doc.root();
         root.raw().len() == literal.len() && root.get("raw").is_none() && is_stable(root)
     });
@@ -41,13 +42,21 @@ pub fn read_value<'a>(node: Node<'_, 'a>) -> Option<Raw<'a>> {
     Some(Raw::owned(out))
 }
 
-/// Numbers shapes in the order they are first used, and writes instances by number.
+/// Writes instances by their shapes' numbers, and each shape once, where it is first used.
+///
+/// Shapes that were read from a journal keep their numbers; others are numbered in the order they
+/// are first used.
 #[derive(Debug, Default)]
 pub struct ShapeWriter {
     /// By address: the shapes themselves are held below.
     ids: HashMap<usize, u32>,
-    shapes: Vec<Arc<Shape>>,
-    written: usize,
+    /// The shape that has a number now. Keeping it alive keeps its address its own.
+    holders: HashMap<u32, Arc<Shape>>,
+    next: u32,
+    /// Used, but not written yet.
+    new: Vec<u32>,
+    /// Written already, in lines that were kept as they are.
+    elsewhere: HashSet<u32>,
     /// Literals that are used several times, by number.
     values: HashMap<String, u32>,
 }
@@ -60,13 +69,36 @@ impl ShapeWriter {
 
     /// The shape's number; new shapes are remembered until written.
     pub fn id(&mut self, shape: &Arc<Shape>) -> u32 {
-        let next = self.shapes.len() as u32;
-        let id = *self.ids.entry(Arc::as_ptr(shape) as usize).or_insert(next);
-        if id == next {
-            // Keeping the shape alive keeps its address its own.
-            self.shapes.push(shape.clone());
+        if let Some(id) = self.ids.get(&address(shape)) {
+            return *id;
+        }
+        let id = shape.number.unwrap_or(self.next);
+        self.next = self.next.max(id.saturating_add(1));
+        self.ids.insert(address(shape), id);
+        // A number may be given again: from there on it is the later shape's.
+        if let Some(before) = self.holders.insert(id, shape.clone()) {
+            self.ids.remove(&address(&before));
+        }
+        if shape.number.is_none() || !self.elsewhere.remove(&id) {
+            self.new.push(id);
         }
         id
+    }
+
+    /// Takes note of a line that was kept as it is: the numbers it uses, and those it defines.
+    pub fn elsewhere(&mut self, frame: Option<Node<'_, '_>>, shapes: Option<Node<'_, '_>>) {
+        let mut id = self.next;
+        for node in shapes.into_iter().flat_map(Node::children) {
+            match number(node) {
+                Some(number) => id = number,
+                None => {
+                    self.elsewhere.insert(id);
+                    id = id.saturating_add(1);
+                }
+            }
+        }
+        let used = frame.map_or(0, highest);
+        self.next = self.next.max(id).max(used);
     }
 
     /// Writes an instance: `[shape, base, [slot, literal, …], [[item, …], …]]`, short where it
@@ -114,19 +146,49 @@ impl ShapeWriter {
 
     /// Whether there are shapes that were used but not written yet.
     pub fn has_new(&self) -> bool {
-        self.written < self.shapes.len()
+        !self.new.is_empty()
     }
 
-    /// Writes the shapes not written yet, as array elements.
-    pub fn new_shapes(&mut self, out: &mut String) {
-        for (i, shape) in self.shapes.iter().skip(self.written).enumerate() {
-            if i > 0 {
-                out.push(',');
+    /// Writes the shapes not written yet, as array elements; with numbers, where a shape does not
+    /// follow the one before and before the first.
+    pub fn new_shapes(&mut self, numbers: Numbers, out: &mut String) {
+        let mut last = None;
+        for (i, id) in std::mem::take(&mut self.new).into_iter().enumerate() {
+            out.push_str(if i > 0 { "," } else { "" });
+            if numbers == Numbers::Written && (i == 0 || last != id.checked_sub(1)) {
+                let _ = write!(out, "{id},");
             }
-            write_shape(shape, out);
+            if let Some(shape) = self.holders.get(&id) {
+                write_shape(shape, out);
+            }
+            last = Some(id);
         }
-        self.written = self.shapes.len();
     }
+}
+
+/// Whether shapes are written with their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numbers {
+    /// They are, so that a part of the text can be read without the rest.
+    Written,
+    /// They are not: all shapes are in one place, in order.
+    Implied,
+}
+
+fn address(shape: &Arc<Shape>) -> usize {
+    Arc::as_ptr(shape) as usize
+}
+
+/// The shape number that a node is.
+fn number(node: Node<'_, '_>) -> Option<u32> {
+    u32::try_from(node.i64()?).ok()
+}
+
+/// One more than the highest number of a shape that an instance uses.
+fn highest(instance: Node<'_, '_>) -> u32 {
+    let own = instance.children().next().and_then(number).map_or(0, |n| n.saturating_add(1));
+    let lists = instance.children().nth(3).into_iter().flat_map(Node::children);
+    lists.flat_map(Node::children).map(highest).fold(own, u32::max)
 }
 
 fn pointer_field(pointer: &str, out: &mut String) {
@@ -188,18 +250,38 @@ fn write_shape(shape: &Shape, out: &mut String) {
     out.push(']');
 }
 
+/// So many numbers may be left out before a shape.
+const MAX_GAP: usize = 1 << 20;
+
 /// Reads shapes and instances back.
 #[derive(Debug, Default)]
 pub struct ShapeReader {
-    shapes: Vec<Arc<Shape>>,
+    shapes: Vec<Option<Arc<Shape>>>,
+    /// The number of the next shape that is defined without one.
+    next: usize,
     values: Vec<Raw<'static>>,
 }
 
 impl ShapeReader {
-    /// Adds the shapes of an array, in order. `None` if it is not one.
+    /// Adds the shapes of an array; a number among them is that of the next. `None` if it is
+    /// anything else.
     pub fn define(&mut self, array: Node<'_, '_>) -> Option<()> {
         for node in array.children() {
-            self.shapes.push(Arc::new(read_shape(node)?));
+            if let Some(number) = number(node) {
+                self.next = number as usize;
+                continue;
+            }
+            // A part of a journal may begin late, but not anywhere.
+            if self.next > self.shapes.len() + MAX_GAP {
+                return None;
+            }
+            if self.next >= self.shapes.len() {
+                self.shapes.resize(self.next + 1, None);
+            }
+            let number = u32::try_from(self.next).ok();
+            let shape = Arc::new(Shape { number, ..read_shape(node)? });
+            *self.shapes.get_mut(self.next)? = Some(shape);
+            self.next += 1;
         }
         Some(())
     }
@@ -215,7 +297,7 @@ impl ShapeReader {
     /// Reads an instance.
     pub fn instance<'a>(&self, node: Node<'_, 'a>) -> Option<Instance<'a>> {
         let mut parts = node.children();
-        let shape = self.shapes.get(usize::try_from(parts.next()?.i64()?).ok()?)?.clone();
+        let shape = self.shapes.get(number(parts.next()?)? as usize)?.clone()?;
         let base = match parts.next() {
             Some(base) => u16::try_from(base.i64()?).ok()?,
             None => 0,
@@ -285,5 +367,5 @@ fn read_shape(node: Node<'_, '_>) -> Option<Shape> {
             Slot::Leaf { default: read_value(value)?.as_str().into(), leaf, pointer }
         });
     }
-    (chunks.len() == slots.len() + 1).then_some(Shape { chunks, slots })
+    (chunks.len() == slots.len() + 1).then_some(Shape { number: None, chunks, slots })
 }

@@ -254,3 +254,14 @@ fn hostile_streams_give_findings() {
         assert_eq!(convert(journal, stream, &convert(stream, journal, source)), source);
     }
 }
+
+#[test]
+fn a_stream_that_names_no_message_names_none_when_written_anew() {
+    // It goes on with the message of the turn before, whatever that is called.
+    let source =
+        crate::recordings::fixture("pydantic/s13_tool_approval_flow/turn2.vercel_sdk6.sse");
+    for version in ["5", "6", "7"] {
+        let written = crate::agent_api::written("ai-sdk-stream", "ai-sdk-stream", version, &source);
+        assert!(written.starts_with("data: {\"type\":\"start\"}\n"), "{written}");
+    }
+}

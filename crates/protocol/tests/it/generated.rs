@@ -10,14 +10,14 @@ use crate::recordings;
 
 /// What a hand, a proxy or a bug may do to a text.
 #[derive(Debug, Clone)]
-enum Damage {
+pub(crate) enum Damage {
     Cut(prop::sample::Index),
     Delete(prop::sample::Index, usize),
     Repeat(prop::sample::Index, usize),
     Insert(prop::sample::Index, &'static str),
 }
 
-fn damage() -> impl Strategy<Value = Damage> {
+pub(crate) fn damage() -> impl Strategy<Value = Damage> {
     let at = any::<prop::sample::Index>;
     let pieces = prop::sample::select(vec![
         "\u{0}",
@@ -54,7 +54,7 @@ fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
-fn apply(text: &mut String, damage: &Damage) {
+pub(crate) fn apply(text: &mut String, damage: &Damage) {
     let boundary =
         |text: &str, at: usize| (0..=at).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
     let place = |text: &str, at: &prop::sample::Index| boundary(text, at.index(text.len() + 1));

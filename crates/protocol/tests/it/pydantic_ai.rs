@@ -35,6 +35,35 @@ fn anew(from: &str, source: &str, version: &str) -> String {
     String::from_utf8(out).unwrap()
 }
 
+#[test]
+fn messages_without_parts_are_written_anew() {
+    let source = recordings::fixture("pydantic_kitchen/k02_minimal.messages.json");
+    for version in ["1", "2"] {
+        let written = anew("pydantic-ai", &source, version);
+        let kinds: Vec<_> =
+            written.match_indices("\"kind\":").map(|(at, _)| &written[at..]).collect();
+        assert_eq!(kinds.len(), 2, "{written}");
+        assert!(kinds[0].starts_with("\"kind\":\"request\""), "{written}");
+        assert!(kinds[1].starts_with("\"kind\":\"response\""), "{written}");
+        assert!(written.contains("\"timestamp\":\"2026-03-14T09:26:53Z\""), "{written}");
+        assert_eq!(findings(written.as_bytes()), [], "{written}");
+    }
+    // Between others, with what they say besides parts.
+    let empty = "{\"parts\":[],\"timestamp\":\"2026-03-14T09:26:55Z\",\"instructions\":\"be kind\",\
+                 \"kind\":\"request\",\"run_id\":\"r\"}";
+    let said = "{\"parts\":[{\"content\":\"hi\",\"part_kind\":\"user-prompt\"}],\"kind\":\"request\",\
+                \"run_id\":\"r\"}";
+    let written = anew("pydantic-ai", &format!("[{said},{empty},{said},7]"), "2");
+    assert_eq!(written.matches("\"kind\":\"request\"").count(), 3, "{written}");
+    assert!(
+        written.contains(
+            "{\"parts\":[],\"timestamp\":\"2026-03-14T09:26:55Z\",\"instructions\":\"be kind\",\
+             \"kind\":\"request\",\"run_id\":\"r\""
+        ),
+        "{written}"
+    );
+}
+
 fn findings(source: &[u8]) -> Vec<(Severity, &'static str, String)> {
     let mut report = Report::new();
     validate(dialect::named("pydantic-ai").unwrap(), source, &mut report);

@@ -171,3 +171,167 @@ fn an_edited_text_shows_and_everything_else_stays() {
         assert_eq!(convert(own, from, &edited), text.replace(old, "EDITED é"), "{file}");
     }
 }
+
+/// A later shape's example with one thing changed: what is found, and where.
+#[test]
+fn the_later_shapes_are_checked_too() {
+    let (v2, v3, v4) = ("v2.0.0-thread", "v0.0.3-thread", "v0.0.4-thread");
+    let cases: &[(&str, &str, &str, &str, &str)] = &[
+        (v2, "\"version\": \"2.0.0\"", "\"version\": \"3.0.0\"", "unknown-value", "/version"),
+        (
+            v2,
+            "\"created_at\": \"2025-01-15T10:00:00Z\",\n  \"updated_at\"",
+            "\"updated_at\"",
+            "missing-field",
+            "",
+        ),
+        (v2, "\"agent_name\": \"Weather\",", "", "missing-field", "/agents/agent_001"),
+        (
+            v2,
+            "\"turn_type\": \"user\"",
+            "\"turn_type\": \"human\"",
+            "unknown-value",
+            "/turns/0/turn_type",
+        ),
+        (v2, "\"submitted_at\": \"2025-01-15T10:00:00Z\",", "", "missing-field", "/turns/0"),
+        (
+            v2,
+            "\"submitted_at\": \"2025-01-15T10:00:00Z\"",
+            "\"submitted_at\": \"today\"",
+            "tp-timestamp",
+            "/turns/0/submitted_at",
+        ),
+        (v2, "\"part_kind\": \"user-prompt\",", "", "missing-field", "/turns/0/parts/0"),
+        (
+            v2,
+            "\"part_kind\": \"user-prompt\"",
+            "\"part_kind\": \"song\"",
+            "unknown-value",
+            "/turns/0/parts/0/part_kind",
+        ),
+        (v2, "\"completed_at\": \"2025-01-15T10:00:05Z\",", "", "missing-field", "/turns/1"),
+        (
+            v2,
+            "\"agent_id\": \"agent_001\",\n      \"started_at\"",
+            "\"agent_id\": \"nobody\",\n      \"started_at\"",
+            "tp-agent-id",
+            "/turns/1/agent_id",
+        ),
+        (
+            v2,
+            "\"message_type\": \"system\"",
+            "\"message_type\": \"note\"",
+            "unknown-value",
+            "/turns/1/messages/0/message_type",
+        ),
+        (v2, "\"event_type\": \"prompt.enriched\",", "", "missing-field", "/turns/1/messages/0"),
+        (
+            v2,
+            "\"finish_reason\": \"tool_call\"",
+            "\"finish_reason\": \"bored\"",
+            "unknown-value",
+            "/turns/1/messages/1/finish_reason",
+        ),
+        (
+            v2,
+            "\"input_tokens\": 10",
+            "\"input_tokens\": \"10\"",
+            "wrong-type",
+            "/turns/1/total_usage/input_tokens",
+        ),
+        (
+            v2,
+            "\"status\": \"validation_error\"",
+            "\"status\": \"odd\"",
+            "unknown-value",
+            "/turns/1/messages/2/parts/1/status",
+        ),
+        (
+            v2,
+            "\"tool_call_id\": \"c1\",\n              \"status\"",
+            "\"tool_call_id\": \"c9\",\n              \"status\"",
+            "tp-tool-call-id",
+            "/turns/1/messages/2/parts/0/tool_call_id",
+        ),
+        (
+            v3,
+            "\"ui:locale\"",
+            "\"locale\"",
+            "tp-client-metadata",
+            "/turns/0/client_metadata/locale",
+        ),
+        (
+            v3,
+            "\"relation\": \"referenced\"",
+            "\"relation\": \"married\"",
+            "unknown-value",
+            "/relationships/links/1/relation",
+        ),
+        (
+            v3,
+            "\"uri\": \"s3://b/k\",",
+            "",
+            "missing-field",
+            "/turns/1/messages/2/parts/0/content_ref",
+        ),
+        (
+            v3,
+            "\"part_kind\": \"custom:chart\"",
+            "\"part_kind\": \"chart\"",
+            "tp-part-kind",
+            "/turns/1/messages/3/parts/0/part_kind",
+        ),
+        (
+            v3,
+            "\"event_type\": \"meta:latency\"",
+            "\"event_type\": \"latency\"",
+            "tp-event-type",
+            "/turns/1/messages/4/event_type",
+        ),
+        (
+            v4,
+            "\"completion_status\": \"interrupted\"",
+            "\"completion_status\": \"bored\"",
+            "unknown-value",
+            "/turns/1/completion_status",
+        ),
+        (v4, "\"completion_status\": \"interrupted\",", "", "missing-field", "/turns/1"),
+        (
+            v4,
+            "\"reason\": \"user_cancelled\"",
+            "\"reason\": \"bored\"",
+            "unknown-value",
+            "/turns/1/interruption/reason",
+        ),
+        (v4, "\"completed_at\": \"2025-01-20T10:00:20Z\",", "", "missing-field", "/turns/3"),
+        (
+            v4,
+            "\"tool_call_id\": \"c1\",\n              \"args\"",
+            "\"tool_call_id\": \"c2\",\n              \"args\"",
+            "tp-open-call",
+            "/turns/1/messages/0/parts/0/tool_call_id",
+        ),
+        (
+            v4,
+            "data-tp-agent_handoff",
+            "data-tp-song",
+            "tp-event-type",
+            "/turns/3/messages/0/event_type",
+        ),
+    ];
+    for file in [v2, v3, v4, "v2.0.0-minimal"] {
+        assert_eq!(
+            report(&fixture(&format!("thread-protocol/{file}.json"))).diagnostics(),
+            [],
+            "{file}"
+        );
+    }
+    for (file, old, new, code, pointer) in cases {
+        let text = fixture(&format!("thread-protocol/{file}.json"));
+        assert!(text.contains(old), "{file}: {old}");
+        let report = report(&text.replacen(old, new, 1));
+        let found: Vec<_> =
+            report.diagnostics().iter().map(|d| (d.code, d.pointer.as_str())).collect();
+        assert!(found.contains(&(code, pointer)), "{file}, {new}: {found:?}");
+    }
+}

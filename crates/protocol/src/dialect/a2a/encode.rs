@@ -4,7 +4,7 @@ use super::model::{EVENTS_EXTENSION, State, Version};
 use super::pen::Pen;
 use super::write::{Envelope, clean};
 use crate::dialect::{EncodeOptions, Encoder, Records};
-use crate::journal::flow::{Flow, Outcome, Signal, Waiting};
+use crate::journal::flow::{Flow, Out, Outcome, Paused, Signal, Waiting};
 use crate::journal::{Batch, Event, Kind};
 use crate::json::Raw;
 
@@ -41,23 +41,32 @@ impl Writer {
         let pen = Pen::new(which, envelope, options.thread_id.as_deref());
         Self { flow: Flow::new(), script: Script { pen, extension }, wrote: false }
     }
-
-    fn apply(&mut self, batch: &Batch<'_>, out: &mut Records) {
-        let Self { flow, script, .. } = self;
-        for event in &batch.events {
-            flow.apply(event, &mut |task, event, signal| script.signal(task, event, signal, out));
-        }
-    }
 }
 
 impl Encoder for Writer {
     fn batch(&mut self, batch: &Batch<'_>, out: &mut Records) {
         self.wrote |= !batch.events.is_empty();
-        self.apply(batch, out);
+        let Self { flow, script, .. } = self;
+        for event in &batch.events {
+            flow.apply(event, &mut |task, event, signal| script.signal(task, event, signal, out));
+        }
+    }
+
+    fn pause(&mut self, out: &mut Records) {
+        let Self { flow, script, wrote } = self;
+        let sink: &mut Out<'_> = &mut |task, event, signal| script.signal(task, event, signal, out);
+        if flow.pause(sink) == Paused::All {
+            script.pen.finish(out);
+            *wrote = false;
+        }
     }
 
     fn observe(&mut self, batch: &Batch<'_>) {
-        self.apply(batch, &mut Records::default());
+        let Self { flow, script, .. } = self;
+        let out = &mut Records::default();
+        for event in &batch.events {
+            flow.observe(event, &mut |task, event, signal| script.signal(task, event, signal, out));
+        }
     }
 
     fn finish(&mut self, out: &mut Records) {

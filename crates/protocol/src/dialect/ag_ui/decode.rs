@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use crate::dialect::draft::Draft;
 use crate::dialect::{DecodeOptions, Id, Opening, ReadJson};
 use crate::journal::{Event, Kind};
-use crate::json::{Doc, Node, Raw, text};
+use crate::json::{Doc, INNER_DEPTH, Node, Raw, text};
 use crate::residue::Marks;
 use crate::time;
 
@@ -310,7 +310,7 @@ fn stamp<'a>(root: Node<'_, '_>) -> Option<Raw<'a>> {
 fn arguments(call: Option<&Call>) -> Raw<'static> {
     let Some(call) = call.filter(|c| !c.arguments.is_empty()) else { return Raw::Ref("{}") };
     let written = text::decode(&call.arguments);
-    if Doc::parse(&written).is_ok() {
+    if Doc::parse_within(&written, INNER_DEPTH).is_ok() {
         return Raw::owned(written.as_ref());
     }
     Raw::owned(format!("\"{}\"", call.arguments))

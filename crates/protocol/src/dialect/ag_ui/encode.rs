@@ -2,7 +2,7 @@
 
 use super::stage::Stage;
 use crate::dialect::{EncodeOptions, Encoder, Records};
-use crate::journal::flow::{Flow, Out};
+use crate::journal::flow::{Flow, Out, Paused};
 use crate::journal::{Batch, Event, Kind};
 use crate::sse;
 
@@ -49,12 +49,21 @@ impl Encoder for Writer {
         self.drain(out);
     }
 
+    fn pause(&mut self, out: &mut Records) {
+        let Self { flow, stage, .. } = self;
+        let paused = flow.pause(&mut |task, event, signal| stage.signal(task, event, signal));
+        if paused == Paused::All {
+            stage.finish();
+        }
+        self.drain(out);
+    }
+
     fn observe(&mut self, batch: &Batch<'_>) {
         self.last = Last::Replayed;
         let Self { flow, stage, .. } = self;
         for event in batch.events.iter().filter(|e| e.kind() != Kind::Message) {
             let sink: &mut Out<'_> = &mut |task, event, signal| stage.signal(task, event, signal);
-            flow.apply(event, sink);
+            flow.observe(event, sink);
         }
         stage.replayed(batch.events.iter().any(waits));
     }

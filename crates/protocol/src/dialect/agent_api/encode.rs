@@ -3,7 +3,7 @@
 use super::response::{Form, Stage};
 use crate::dialect::{EncodeOptions, Encoder, Records};
 use crate::journal::Batch;
-use crate::journal::flow::{Flow, Out};
+use crate::journal::flow::{Flow, Out, Paused};
 use crate::sse;
 
 /// Writes events of any dialect as responses.
@@ -12,7 +12,6 @@ pub(super) struct Writer {
     stage: Stage,
     form: Form,
     last: Last,
-    folded: usize,
 }
 
 /// Where the last record came from.
@@ -33,7 +32,6 @@ impl Writer {
             stage: Stage::new(form, options.thread_id.as_deref()),
             form,
             last: Last::Replayed,
-            folded: 0,
         }
     }
 
@@ -41,20 +39,8 @@ impl Writer {
         for record in self.stage.take() {
             match self.form {
                 Form::Stream => out.item(sse::write(None, None, &record)),
-                Form::Folded => {
-                    let before = if self.folded > 0 { "\n" } else { "" };
-                    self.folded += 1;
-                    out.item(format!("{before}{record}"));
-                }
+                Form::Folded => out.item(record),
             }
-        }
-    }
-
-    fn apply(&mut self, batch: &Batch<'_>) {
-        let Self { flow, stage, .. } = self;
-        for event in &batch.events {
-            let sink: &mut Out<'_> = &mut |task, event, signal| stage.signal(task, event, signal);
-            flow.apply(event, sink);
         }
     }
 }
@@ -62,13 +48,30 @@ impl Writer {
 impl Encoder for Writer {
     fn batch(&mut self, batch: &Batch<'_>, out: &mut Records) {
         self.last = Last::Written;
-        self.apply(batch);
+        let Self { flow, stage, .. } = self;
+        for event in &batch.events {
+            let sink: &mut Out<'_> = &mut |task, event, signal| stage.signal(task, event, signal);
+            flow.apply(event, sink);
+        }
+        self.drain(out);
+    }
+
+    fn pause(&mut self, out: &mut Records) {
+        let Self { flow, stage, .. } = self;
+        let paused = flow.pause(&mut |task, event, signal| stage.signal(task, event, signal));
+        if paused == Paused::All {
+            stage.finish();
+        }
         self.drain(out);
     }
 
     fn observe(&mut self, batch: &Batch<'_>) {
         self.last = Last::Replayed;
-        self.apply(batch);
+        let Self { flow, stage, .. } = self;
+        for event in &batch.events {
+            let sink: &mut Out<'_> = &mut |task, event, signal| stage.signal(task, event, signal);
+            flow.observe(event, sink);
+        }
         self.stage.take();
     }
 

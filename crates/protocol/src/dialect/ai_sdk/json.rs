@@ -1,6 +1,6 @@
 //! Writing JSON objects member by member, and JSON values that are not complete yet.
 
-use crate::json::Doc;
+use crate::json::{Doc, INNER_DEPTH};
 
 /// Adds members to an object that is being written.
 pub(in crate::dialect) struct Object<'o> {
@@ -62,7 +62,7 @@ impl<'o> Object<'o> {
 /// What a JSON value that breaks off says so far, closed so that it is JSON; `None` if it is
 /// broken in another way. A member without its value, and a number without digits, are left out.
 pub(in crate::dialect) fn close_partial(text: &str) -> Option<String> {
-    if Doc::parse(text).is_ok() {
+    if Doc::parse_within(text, INNER_DEPTH).is_ok() {
         return Some(text.to_owned());
     }
     // Byte offset just past the last point where the text, closed, is a value; what it lacks there.
@@ -136,7 +136,7 @@ pub(in crate::dialect) fn close_partial(text: &str) -> Option<String> {
     let open = still_open(&out);
     out.push_str(tail);
     out.extend(open.iter().rev().map(|b| char::from(*b)));
-    Doc::parse(&out).is_ok().then_some(out)
+    Doc::parse_within(&out, INNER_DEPTH).is_ok().then_some(out)
 }
 
 /// The closing brackets that are missing, outermost first.

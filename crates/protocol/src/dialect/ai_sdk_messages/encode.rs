@@ -8,22 +8,24 @@ use crate::journal::Batch;
 /// Folds events and writes the messages at the end.
 pub(super) struct Writer {
     chat: Chat,
-    /// Whether the last batch was one that is replayed.
-    replayed: bool,
 }
 
 impl Writer {
     pub(super) fn new(options: &EncodeOptions) -> Self {
-        Self { chat: Chat::new(Version::of(options)), replayed: false }
+        Self { chat: Chat::new(Version::of(options)) }
     }
 }
 
 impl Encoder for Writer {
     fn batch(&mut self, batch: &Batch<'_>, _out: &mut Records) {
-        self.replayed = false;
         for event in &batch.events {
             self.chat.apply(event);
         }
+    }
+
+    fn pause(&mut self, out: &mut Records) {
+        self.finish(out);
+        self.chat.seal();
     }
 
     fn observe(&mut self, batch: &Batch<'_>) {
@@ -32,7 +34,6 @@ impl Encoder for Writer {
         }
         self.chat.rest();
         self.chat.seal();
-        self.replayed = true;
     }
 
     fn finish(&mut self, out: &mut Records) {

@@ -11,7 +11,7 @@ use super::chunk;
 use crate::dialect::ai_sdk::json::Object;
 use crate::dialect::ai_sdk::{Version, content, finish_reason_out, meta};
 use crate::dialect::{EncodeOptions, Encoder, Id, Records};
-use crate::journal::flow::{Flow, Outcome, Signal};
+use crate::journal::flow::{Flow, Outcome, Paused, Signal};
 use crate::journal::{Batch, Event, Kind};
 use crate::json::{Raw, quote};
 use crate::sse;
@@ -88,12 +88,8 @@ impl Writer {
         }
     }
 
-    fn take_in(&mut self, batch: &Batch<'_>) {
-        let stream = &mut self.stream;
-        stream.own = batch.frame.as_ref().is_some_and(|f| f.dialect == Id::AiSdkStream);
-        for event in &batch.events {
-            self.flow.apply(event, &mut |task, event, signal| stream.signal(task, event, signal));
-        }
+    fn own(&mut self, batch: &Batch<'_>) {
+        self.stream.own = batch.frame.as_ref().is_some_and(|f| f.dialect == Id::AiSdkStream);
     }
 
     fn flush(&mut self, out: &mut Records) {
@@ -105,12 +101,29 @@ impl Writer {
 
 impl Encoder for Writer {
     fn batch(&mut self, batch: &Batch<'_>, out: &mut Records) {
-        self.take_in(batch);
+        self.own(batch);
+        let stream = &mut self.stream;
+        for event in &batch.events {
+            self.flow.apply(event, &mut |task, event, signal| stream.signal(task, event, signal));
+        }
+        self.flush(out);
+    }
+
+    fn pause(&mut self, out: &mut Records) {
+        let stream = &mut self.stream;
+        let paused = self.flow.pause(&mut |task, event, signal| stream.signal(task, event, signal));
+        if paused == Paused::All && (stream.started || !stream.waiting.is_empty()) {
+            stream.end();
+        }
         self.flush(out);
     }
 
     fn observe(&mut self, batch: &Batch<'_>) {
-        self.take_in(batch);
+        self.own(batch);
+        let stream = &mut self.stream;
+        for event in &batch.events {
+            self.flow.observe(event, &mut |task, event, signal| stream.signal(task, event, signal));
+        }
         self.stream.chunks.clear();
         self.stream.waiting.clear();
         // The source's own end is replayed too.
@@ -256,11 +269,13 @@ impl Stream {
         self.approvals.clear();
         let created = event.filter(|e| e.kind() == Kind::TaskCreated);
         let id = created.and_then(|e| e.get("messageId")).filter(|id| id.body().is_some());
+        // A stream of this kind that names no message may go on with one that the reader has.
+        let id = id.map(Raw::as_str).or((!self.own).then_some(task));
         let metadata = created.and_then(|e| e.get("metadata")).filter(|m| m.is_object());
         let mut json = String::new();
         Object::new(&mut json)
             .raw("type", "\"start\"")
-            .raw("messageId", id.map_or(task, Raw::as_str))
+            .some("messageId", id)
             .some("messageMetadata", metadata.map(Raw::as_str))
             .end();
         self.send(json);

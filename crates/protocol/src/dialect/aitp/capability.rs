@@ -15,7 +15,7 @@ mod shape;
 use std::borrow::Cow;
 
 use crate::diagnostic::{Diagnostic, Report, Severity};
-use crate::json::{Doc, Node};
+use crate::json::{Doc, INNER_DEPTH, Node};
 use crate::validate::{brief, span};
 use shape::{Extra, Shape};
 
@@ -163,7 +163,7 @@ pub(super) fn is_message(text: &str) -> bool {
     text.starts_with('{')
         && text.ends_with('}')
         && text.contains(HOST)
-        && Doc::parse(text).is_ok_and(|doc| schema(doc.root()).is_some())
+        && Doc::parse_within(text, INNER_DEPTH).is_ok_and(|doc| schema(doc.root()).is_some())
 }
 
 /// The `$schema` of a capability message, known or not.

@@ -9,7 +9,7 @@ use super::ask::{self, Asked};
 use super::capability;
 use crate::dialect::{DecodeOptions, Id, Opening, ReadDocument};
 use crate::journal::{Event, Kind};
-use crate::json::{Doc, Node, Raw, quote};
+use crate::json::{Doc, INNER_DEPTH, Node, Raw, quote};
 use crate::residue::Marks;
 use crate::time;
 
@@ -197,7 +197,7 @@ fn actors<'a>(
 ) {
     if let Some(text) = list.str() {
         // The whole list as JSON inside a string.
-        if let Ok(doc) = Doc::parse(&text) {
+        if let Ok(doc) = Doc::parse_within(&text, INNER_DEPTH) {
             let mut own = Vec::new();
             let mut unused = Marks::new();
             actors(doc.root(), users, agents, &mut unused, &mut own);
@@ -238,7 +238,7 @@ fn capabilities<'a>(list: Node<'_, 'a>, ev: usize, marks: &mut Marks) -> Raw<'a>
     let mut out = String::from("[");
     if let Some(text) = list.str() {
         marks.implied(list);
-        if let Ok(doc) = Doc::parse(&text) {
+        if let Ok(doc) = Doc::parse_within(&text, INNER_DEPTH) {
             let mut unused = Marks::new();
             return capabilities(doc.root(), ev, &mut unused).to_owned();
         }

@@ -188,6 +188,12 @@ impl Encoder for Writer {
         }
     }
 
+    fn pause(&mut self, out: &mut Records) {
+        self.finish(out);
+        self.replayed.extend(0..self.transcript.actions().len());
+        self.asks.clear();
+    }
+
     fn observe(&mut self, batch: &Batch<'_>) {
         let before = self.transcript.actions().len();
         for event in &batch.events {

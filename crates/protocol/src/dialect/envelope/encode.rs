@@ -279,10 +279,20 @@ impl Encoder for Writer {
         }
     }
 
+    fn pause(&mut self, out: &mut Records) {
+        let mut signals = Vec::new();
+        self.flow.pause(&mut |task, _, signal| signals.push((task.to_owned(), signal)));
+        for (task, signal) in signals {
+            self.signal(&task, None, signal, out);
+        }
+        self.step = Step::Closed;
+        self.flush(out);
+    }
+
     fn observe(&mut self, batch: &Batch<'_>) {
         for event in &batch.events {
             self.see(event);
-            self.flow.apply(event, &mut |_, _, _| {});
+            self.flow.observe(event, &mut |_, _, _| {});
             let id = event.get("messageId").map(ToString::to_string);
             if let Some(id) = id.filter(|_| event.kind() == Kind::Message) {
                 self.used.insert(id.clone());

@@ -1,43 +1,104 @@
 //! Journal lines to events.
+//!
+//! Invariant: no line is dropped. One that cannot be read, or that would be written differently
+//! and has no source to keep it by, is kept as it is.
 
-use crate::dialect::{self, DecodeOptions, Decoder};
-use crate::journal::{Batch, Event, Kind};
-use crate::json::{Doc, Node, Raw};
+use crate::dialect::{self, DecodeOptions, Decoder, Id};
+use crate::journal::{Batch, Entry, Event, Kind, Unread, Why};
+use crate::json::{Doc, LINE_DEPTH, Node, Raw};
 use crate::record::{Record, Role};
-use crate::residue::{Frame, ShapeReader};
+use crate::residue::{Frame, ShapeReader, Shapes};
 
 /// Reads entries, putting batches together again.
-pub(super) struct Reader {
+pub(in crate::dialect) struct Reader {
     shapes: ShapeReader,
-    /// A batch whose later events have not arrived, and how many are missing.
-    open: Option<(Batch<'static>, usize)>,
+    /// Shapes of lines that are kept as they are.
+    literals: Shapes,
+    open: Option<Open>,
     context: Option<String>,
+    /// Line feeds passed.
+    lines: usize,
+}
+
+/// A batch whose later events have not arrived.
+struct Open {
+    batch: Batch<'static>,
+    missing: usize,
+    /// Its first line as it is, in case they never do.
+    line: Frame<'static>,
+}
+
+/// A line that could be read.
+struct Line<'a> {
+    event: Event<'a>,
+    entry: Entry<'a>,
+    /// The frame and the number of events it is for, or that it is there but cannot be read.
+    source: Option<Result<(Frame<'a>, usize), ()>>,
+    /// Whether writing the entry gives the line.
+    usual: bool,
 }
 
 impl Reader {
-    pub(super) fn new(_options: &DecodeOptions) -> Self {
-        Self { shapes: ShapeReader::default(), open: None, context: None }
+    pub(in crate::dialect) fn new(_options: &DecodeOptions) -> Self {
+        Self {
+            shapes: ShapeReader::default(),
+            literals: Shapes::new(),
+            open: None,
+            context: None,
+            lines: 0,
+        }
     }
 
-    /// The event, with the context taken off again where the writer stamped it.
-    fn event<'a>(&mut self, node: Node<'_, 'a>) -> Option<Event<'a>> {
+    /// The event, with the context taken off again where the writer will stamp it, and whether
+    /// that gives the same text.
+    fn event<'a>(&mut self, node: Node<'_, 'a>) -> Option<(Event<'a>, bool)> {
         let kind = node.get("kind")?.str()?;
         let mut event = Event::named(kind);
         for (key, value) in node.members() {
             if key.is("kind") {
                 continue;
             }
-            if key.is("contextId") && event.kind() != Kind::ThreadCreated {
-                if self.context.as_deref() == Some(value.raw()) {
+            if key.is("contextId") {
+                let known = self.context.as_deref() == Some(value.raw());
+                if known && event.kind() != Kind::ThreadCreated {
                     continue;
                 }
-                self.context.get_or_insert_with(|| value.raw().to_owned());
-            } else if key.is("contextId") {
                 self.context.get_or_insert_with(|| value.raw().to_owned());
             }
             event.set(key.str()?, Raw::Ref(value.raw()));
         }
-        Some(event)
+        let mut text = String::with_capacity(node.raw().len());
+        match &self.context {
+            Some(context) => event.write_with(&[("contextId", context)], &mut text),
+            None => event.write(&mut text),
+        }
+        Some((event, text == node.raw()))
+    }
+
+    fn line<'a>(&mut self, record: Record<'a>, root: Node<'_, 'a>) -> Option<Line<'a>> {
+        let node = root.get("event")?;
+        let (event, usual) = self.event(node)?;
+        let seq = root.get("seq").map_or(Raw::Ref("0"), Raw::from);
+        let at = root.get("at").map(Raw::from);
+        let usual = usual && record.stored_glue().is_none() && {
+            let mut text = format!("{{\"seq\":{seq}");
+            if let Some(at) = &at {
+                text.push_str(",\"at\":");
+                text.push_str(at);
+            }
+            text.push_str(",\"event\":");
+            text.push_str(node.raw());
+            text.push('}');
+            text == record.body
+        };
+        let context = event.get("contextId").filter(|_| event.kind() == Kind::Opaque).cloned();
+        let entry = Entry { seq, at, context, glue: record.stored_glue() };
+        let source = root.get("source").map(|source| {
+            let frame = self.frame(source).ok_or(())?;
+            let events = source.get("events").and_then(|n| usize::try_from(n.i64()?).ok());
+            Ok((frame, events.unwrap_or(1)))
+        });
+        Some(Line { event, entry, source, usual })
     }
 
     fn frame<'a>(&mut self, source: Node<'_, 'a>) -> Option<Frame<'a>> {
@@ -57,43 +118,79 @@ impl Reader {
             root: self.shapes.instance(source.get("frame")?)?,
         })
     }
+
+    fn literal<'a>(&mut self, record: Record<'a>) -> Frame<'a> {
+        self.literals.literal(Id::Journal, record)
+    }
+
+    /// Passes on a batch whose other events will not arrive: its events still count.
+    fn give_up(&mut self, sink: &mut dyn FnMut(Batch<'_>)) {
+        let Some(open) = self.open.take() else { return };
+        let mut line = Some(open.line);
+        for (event, entry) in open.batch.events.into_iter().zip(open.batch.entries) {
+            let frame = line.take();
+            sink(Batch { frame, entries: vec![entry], ..Batch::native(vec![event]) });
+        }
+    }
 }
 
 impl Decoder for Reader {
     fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>)) {
-        let Ok(doc) = Doc::parse(record.body) else { return };
-        let root = doc.root();
-        let Some(event) = root.get("event").and_then(|node| self.event(node)) else { return };
-        if let Some((mut batch, missing)) = self.open.take() {
-            batch.events.push(event.to_owned());
-            if missing > 1 {
-                self.open = Some((batch, missing - 1));
+        self.lines += record.glue.matches('\n').count();
+        if record.role == Role::Tail {
+            self.give_up(sink);
+            sink(Batch::new(Vec::new(), self.literal(record)));
+            return;
+        }
+        let doc = Doc::parse_within(record.body, LINE_DEPTH);
+        let line = match &doc {
+            Ok(doc) => self.line(record, doc.root()).ok_or(Why::Foreign),
+            Err(e) => Err(Why::Syntax(e.kind)),
+        };
+        let line = match line {
+            Ok(line) => line,
+            Err(why) => {
+                self.give_up(sink);
+                let unread = Some(Unread { number: self.lines + 1, why });
+                sink(Batch { unread, ..Batch::new(Vec::new(), self.literal(record)) });
+                return;
+            }
+        };
+        let Line { event, entry, source, usual } = line;
+        if source.is_some() {
+            self.give_up(sink);
+        }
+        if let Some(mut open) = self.open.take() {
+            open.batch.events.push(event.to_owned());
+            open.batch.entries.push(entry.to_owned());
+            open.missing -= 1;
+            if open.missing > 0 {
+                self.open = Some(open);
             } else {
-                sink(batch);
+                sink(open.batch);
             }
             return;
         }
-        let source = root.get("source");
-        let frame = source.and_then(|source| self.frame(source));
-        let events = source
-            .and_then(|s| s.get("events"))
-            .and_then(|n| usize::try_from(n.i64()?).ok())
-            .unwrap_or(1);
-        let batch = match events {
-            0 => Batch { events: Vec::new(), frame },
-            _ => Batch { events: vec![event], frame },
-        };
-        if events > 1 {
-            self.open = Some((batch.to_owned(), events - 1));
-        } else {
-            sink(batch);
+        let entries = vec![entry];
+        match source {
+            None if usual => sink(Batch { entries, ..Batch::native(vec![event]) }),
+            // Its shapes are in a part of the journal that is not here, or it has more to it than
+            // the entry.
+            None | Some(Err(())) => {
+                let frame = self.literal(record);
+                sink(Batch { entries, ..Batch::new(vec![event], frame) });
+            }
+            Some(Ok((frame, 0))) => sink(Batch { entries, ..Batch::new(Vec::new(), frame) }),
+            Some(Ok((frame, 1))) => sink(Batch { entries, ..Batch::new(vec![event], frame) }),
+            Some(Ok((frame, events))) => {
+                let batch = Batch { entries, ..Batch::new(vec![event], frame) }.to_owned();
+                let line = self.literal(record).to_owned();
+                self.open = Some(Open { batch, missing: events - 1, line });
+            }
         }
     }
 
     fn finish(&mut self, sink: &mut dyn FnMut(Batch<'_>)) {
-        // A journal that ends inside a batch: its events still count.
-        if let Some((batch, _)) = self.open.take() {
-            sink(Batch::native(batch.events));
-        }
+        self.give_up(sink);
     }
 }

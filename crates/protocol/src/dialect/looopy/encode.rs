@@ -64,7 +64,7 @@ impl Writer {
     fn note(&mut self, event: &Event<'_>) -> String {
         self.stamp.see(event);
         let mut at = event.get("taskId").map(ToString::to_string);
-        self.flow.apply(event, &mut |task, _, _| {
+        self.flow.observe(event, &mut |task, _, _| {
             at.get_or_insert_with(|| task.to_owned());
         });
         let at = at.unwrap_or_else(|| DEFAULT_TASK.to_owned());
@@ -383,6 +383,14 @@ impl Encoder for Writer {
                 draft.fill();
                 out.item(self.stamp.write(draft));
             }
+        }
+    }
+
+    fn pause(&mut self, out: &mut Records) {
+        let mut signals = Vec::new();
+        self.flow.pause(&mut |task, _, signal| signals.push((task.to_owned(), signal)));
+        for (task, signal) in signals {
+            self.signal(&task, None, signal, out);
         }
     }
 

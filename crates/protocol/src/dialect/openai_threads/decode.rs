@@ -8,9 +8,10 @@ mod step;
 
 use std::collections::{HashMap, HashSet};
 
+use crate::dialect::draft::inner_json;
 use crate::dialect::{DecodeOptions, Id, Opening, ReadJson};
 use crate::journal::{Event, Kind};
-use crate::json::{Doc, Node, Raw};
+use crate::json::{Node, Raw};
 use crate::residue::Marks;
 use crate::time;
 
@@ -255,20 +256,6 @@ impl ReadJson for Reader {
 /// Unix seconds as RFC 3339 text.
 fn stamp<'a>(seconds: Node<'_, '_>) -> Option<Raw<'a>> {
     time::from_seconds(seconds.i64()?).map(|text| Raw::string(&text))
-}
-
-/// The JSON object or array inside a string, if that is what the string holds.
-fn inner_json<'a>(node: Node<'_, 'a>) -> Option<Raw<'a>> {
-    let text = node.str()?;
-    let whole = (text.starts_with('{') && text.ends_with('}'))
-        || (text.starts_with('[') && text.ends_with(']'));
-    if !whole || Doc::parse(&text).is_err() {
-        return None;
-    }
-    Some(match text {
-        std::borrow::Cow::Borrowed(text) => Raw::Ref(text),
-        std::borrow::Cow::Owned(text) => Raw::owned(text),
-    })
 }
 
 /// Token counts under the journal's names, bound one by one to the event that comes next.

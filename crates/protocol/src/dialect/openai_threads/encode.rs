@@ -17,7 +17,7 @@ pub(super) use carries::carries;
 use std::collections::{HashMap, HashSet};
 
 use crate::dialect::{EncodeOptions, Encoder, Records};
-use crate::journal::flow::{Flow, Outcome, Signal};
+use crate::journal::flow::{Flow, Out, Outcome, Paused, Signal};
 use crate::journal::{Batch, Event, Kind};
 use crate::json::{Raw, push_escaped, quote, text};
 use crate::time;
@@ -33,7 +33,6 @@ pub(super) struct Writer {
     state: State,
     /// Whether anything was written that is not replayed.
     wrote: bool,
-    replayed: bool,
 }
 
 struct State {
@@ -67,10 +66,13 @@ impl Writer {
             minted: 0,
             error: None,
         };
-        Self { flow: Flow::new(), state, wrote: false, replayed: false }
+        Self { flow: Flow::new(), state, wrote: false }
     }
+}
 
-    fn apply(&mut self, batch: &Batch<'_>, out: &mut Records) {
+impl Encoder for Writer {
+    fn batch(&mut self, batch: &Batch<'_>, out: &mut Records) {
+        self.wrote |= !batch.events.is_empty();
         let state = &mut self.state;
         for event in &batch.events {
             state.note(event);
@@ -79,21 +81,28 @@ impl Writer {
             });
         }
     }
-}
 
-impl Encoder for Writer {
-    fn batch(&mut self, batch: &Batch<'_>, out: &mut Records) {
-        self.wrote |= !batch.events.is_empty();
-        self.apply(batch, out);
+    fn pause(&mut self, out: &mut Records) {
+        let state = &mut self.state;
+        let sink: &mut Out<'_> = &mut |task, event, signal| state.signal(task, event, signal, out);
+        if self.flow.pause(sink) == Paused::All {
+            state.open(None, out);
+            self.wrote = false;
+        }
     }
 
     fn observe(&mut self, batch: &Batch<'_>) {
-        self.replayed = true;
-        self.apply(batch, &mut Records::default());
+        let (state, out) = (&mut self.state, &mut Records::default());
+        for event in &batch.events {
+            state.note(event);
+            self.flow.observe(event, &mut |task, event, signal| {
+                state.signal(task, event, signal, out);
+            });
+        }
     }
 
     fn finish(&mut self, out: &mut Records) {
-        if self.replayed && !self.wrote {
+        if !self.wrote {
             return;
         }
         let state = &mut self.state;

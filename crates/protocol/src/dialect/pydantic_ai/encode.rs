@@ -8,10 +8,12 @@ mod time;
 mod usage;
 mod value;
 
-use crate::dialect::{EncodeOptions, Encoder, Records};
+use crate::dialect::{EncodeOptions, Encoder, Id, Records};
 use crate::journal::{Batch, Kind};
-use crate::json::Raw;
-use crate::perspective::{Entry, History, Policy, Side, Turn, View, turns};
+use crate::json::{Doc, Node, Raw};
+use crate::perspective::{Entry, History, Item, Policy, Side, Turn, View, turns};
+use crate::record::Role;
+use crate::residue::render;
 
 /// Whether a JSON value is a time that the package can read.
 pub(super) fn is_time(value: &str) -> bool {
@@ -44,10 +46,42 @@ impl Writer {
     }
 }
 
+impl Writer {
+    /// A message of the package's own that has no parts is still one.
+    fn silence(&mut self, batch: &Batch<'_>) {
+        let own = batch.frame.as_ref().filter(|f| f.dialect == Id::PydanticAi);
+        let mut text = String::new();
+        let Some(frame) = own.filter(|f| f.role == Role::Item) else { return };
+        if render(frame, &batch.events, &mut text).is_err() {
+            return;
+        }
+        let Ok(doc) = Doc::parse(&text) else { return };
+        let [kind, parts, run, at] = doc.root().select(["kind", "parts", "run_id", "timestamp"]);
+        let side = match kind {
+            Some(kind) if kind.is("request") => Side::Input,
+            Some(kind) if kind.is("response") => Side::Output,
+            _ => return,
+        };
+        if parts.is_some_and(|p| p.is_array() && p.children().next().is_none()) {
+            let own = |node: Option<Node<'_, '_>>| {
+                node.filter(|n| n.is_string()).map(|n| Raw::owned(n.raw()))
+            };
+            let task = batch.events.iter().find_map(|event| event.get("taskId"));
+            let task = own(run).or_else(|| task.map(Raw::to_owned));
+            self.history.silence(side, task, own(at));
+        }
+    }
+}
+
 impl Encoder for Writer {
     fn batch(&mut self, batch: &Batch<'_>, _out: &mut Records) {
+        let before = self.history.items.len();
         for event in &batch.events {
             self.history.apply(event);
+        }
+        let mut new = self.history.items.iter().skip(before);
+        if new.all(|item| matches!(item, Item::Instructions(_))) {
+            self.silence(batch);
         }
     }
 
@@ -58,6 +92,13 @@ impl Encoder for Writer {
                 self.history.apply(event);
             }
         }
+    }
+
+    fn pause(&mut self, out: &mut Records) {
+        self.finish(out);
+        let written = std::mem::replace(&mut self.history, History::new());
+        self.history.context = written.context;
+        self.history.participants = written.participants;
     }
 
     fn finish(&mut self, out: &mut Records) {
@@ -90,7 +131,7 @@ impl Message<'_> {
             list.request(entry);
         }
         out.push_str("],\"timestamp\":");
-        time::push_or_null(self.began(), &mut out);
+        time::push_or_null(self.turn.call.timestamp.as_ref().or(self.began()), &mut out);
         out.push_str(",\"instructions\":");
         value::text_or_null(self.turn.instructions.as_ref(), &mut out);
         out.push_str(",\"kind\":\"request\"");

@@ -10,7 +10,7 @@ use crate::journal::transcript::{Action, Transcript};
 use crate::journal::{Batch, Event, Kind};
 use crate::json::{Doc, Raw, push_escaped, quote};
 use crate::record::{Framing, Record, Role};
-use crate::residue::{Frame, Instance, Marks, ShapeWriter, Shapes};
+use crate::residue::{Frame, Instance, Marks, Numbers, ShapeWriter, Shapes};
 
 /// Time of what has none.
 const EPOCH: &str = "\"1970-01-01T00:00:00Z\"";
@@ -234,6 +234,10 @@ impl Writer {
 impl Encoder for Writer {
     fn batch(&mut self, batch: &Batch<'_>, _out: &mut Records) {
         match &batch.frame {
+            // A journal's own records are events; a line that was kept as it is, is set apart.
+            Some(frame) if frame.dialect == Id::Journal && frame.role == Role::Item => {
+                self.record(&Frame { role: Role::Head, ..frame.to_owned() }, &batch.events);
+            }
             Some(frame) if frame.dialect != Id::ThreadProtocol => self.record(frame, &batch.events),
             _ => {
                 for event in &batch.events {
@@ -308,7 +312,7 @@ impl Encoder for Writer {
             item.push(']');
             if self.replayed > 0 && shapes.has_new() {
                 item.push_str(",\"shapes\":[");
-                shapes.new_shapes(&mut item);
+                shapes.new_shapes(Numbers::Implied, &mut item);
                 item.push(']');
             }
             item.push_str("}}");
@@ -319,7 +323,7 @@ impl Encoder for Writer {
         let empty = self.head.is_none() && self.replayed == 0;
         let carried = (empty || !self.groups.is_empty()).then(|| {
             let mut out = String::from("{\"shapes\":[");
-            shapes.new_shapes(&mut out);
+            shapes.new_shapes(Numbers::Implied, &mut out);
             out.push_str("],\"values\":[");
             for (i, value) in values.iter().enumerate() {
                 out.push_str(if i > 0 { "," } else { "" });
@@ -345,12 +349,12 @@ fn write_records(records: &[carry::Resolved], shapes: &mut ShapeWriter, out: &mu
         }
         let mut instance = String::new();
         shapes.instance(&record.instance, &mut instance);
-        let run = if record.cut.is_some() {
+        let run = if !record.cuts.is_empty() {
             records
                 .iter()
                 .skip(at)
                 .take_while(|r| {
-                    r.cut.is_some()
+                    !r.cuts.is_empty()
                         && r.glue == record.glue
                         && r.role == record.role
                         && same_instance(&r.instance, &record.instance)
@@ -360,15 +364,16 @@ fn write_records(records: &[carry::Resolved], shapes: &mut ShapeWriter, out: &mu
         } else {
             1
         };
-        let plain = record.cut.is_none() && record.glue.is_none() && record.role == Role::Item;
+        let plain = record.cuts.is_empty() && record.glue.is_none() && record.role == Role::Item;
         if plain {
             out.push_str(&instance);
         } else {
             let _ = write!(out, "{{\"record\":{instance}");
-            if record.cut.is_some() {
+            if !record.cuts.is_empty() {
                 out.push_str(",\"cut\":[");
                 for (i, r) in records.iter().skip(at).take(run).enumerate() {
-                    let _ = write!(out, "{}{}", if i > 0 { "," } else { "" }, r.cut.unwrap_or(0));
+                    out.push_str(if i > 0 { "," } else { "" });
+                    write_cuts(&r.cuts, out);
                 }
                 out.push(']');
             }
@@ -384,6 +389,18 @@ fn write_records(records: &[carry::Resolved], shapes: &mut ShapeWriter, out: &mu
         }
         at += run;
     }
+}
+
+/// How much text a record takes: a number, or a list where it takes several texts.
+fn write_cuts(cuts: &[usize], out: &mut String) {
+    if let [units] = cuts {
+        let _ = write!(out, "{units}");
+        return;
+    }
+    for (i, units) in cuts.iter().enumerate() {
+        let _ = write!(out, "{}{units}", if i > 0 { "," } else { "[" });
+    }
+    out.push(']');
 }
 
 fn same_instance(a: &Instance<'_>, b: &Instance<'_>) -> bool {

@@ -1,13 +1,13 @@
 //! ThreadProtocol documents to batches: plain ones, and ones that carry other dialects' records.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::carry;
 use super::decode::Thread;
 use crate::dialect::{self, DecodeOptions, Decoder, Documents, Id, Start};
 use crate::journal::{Batch, Event};
 use crate::json::{Doc, Node, Raw, Style, compact, print, push_escaped, same_value, text};
-use crate::record::{Framing, Record, Role};
+use crate::record::{Framing, Record, Role, split};
 use crate::residue::{Codec, Instance, Marks, ShapeReader, Slot};
 
 /// Reads a document.
@@ -23,7 +23,7 @@ impl Reader {
 
 impl Decoder for Reader {
     fn record(&mut self, record: Record<'_>, sink: &mut dyn FnMut(Batch<'_>)) {
-        if (record.body.contains(carry::METADATA) || record.body.contains(".record\""))
+        if super::carries_records(record.body)
             && let Ok(doc) = Doc::parse(record.body)
             && let Some(carried) = Carried::new(&doc, &self.options)
         {
@@ -148,7 +148,8 @@ impl<'d, 'a> Carried<'d, 'a> {
         if native_first && self.options.start == Start::NewThread {
             self.options.start = Start::Continue;
         }
-        let mut decoders = Decoders { options: self.options.clone(), open: HashMap::new() };
+        let mut decoders =
+            Decoders { options: self.options.clone(), open: HashMap::new(), later: Vec::new() };
         let mut next = groups.iter().peekable();
         for at in 0..self.actions.len() {
             if let Some(group) = next.next_if(|g| g.at == at) {
@@ -163,12 +164,12 @@ impl<'d, 'a> Carried<'d, 'a> {
             let mut events = Vec::new();
             thread.action(self.actions[at], &mut Marks::new(), &mut events);
             events.iter_mut().for_each(Event::single_line);
-            sink(Batch::native(events));
+            decoders.pass(Batch::native(events), sink);
         }
         let mut events = Vec::new();
         thread.end_step(&mut events);
         if !events.is_empty() {
-            sink(Batch::native(events));
+            decoders.pass(Batch::native(events), sink);
         }
         decoders.finish(sink);
     }
@@ -217,13 +218,20 @@ impl<'d, 'a> Carried<'d, 'a> {
             let Some(instance) = self.shapes.instance(instance) else { continue };
             let glue = entry.get("glue").and_then(|g| g.str());
             let role = entry.get("role").and_then(|r| Role::named(&r.str()?)).unwrap_or(Role::Item);
-            let cuts: Vec<Option<usize>> = match entry.get("cut") {
-                Some(cuts) => cuts.children().map(|n| usize::try_from(n.i64()?).ok()).collect(),
-                None => vec![None],
+            let units = |node: Node<'_, '_>| usize::try_from(node.i64()?).ok();
+            let cuts: Vec<VecDeque<usize>> = match entry.get("cut") {
+                Some(all) => all
+                    .children()
+                    .map(|cuts| match units(cuts) {
+                        Some(one) => VecDeque::from([one]),
+                        None => cuts.children().filter_map(units).collect(),
+                    })
+                    .collect(),
+                None => vec![VecDeque::new()],
             };
-            for cut in cuts {
+            for mut cuts in cuts {
                 let mut body = String::new();
-                if self.render(&instance, group.from, cut.unwrap_or(0), &mut body).is_none() {
+                if self.render(&instance, group.from, &mut cuts, &mut body).is_none() {
                     continue;
                 }
                 decoders.record(group.dialect, glue.as_deref(), &body, role, sink);
@@ -236,7 +244,7 @@ impl<'d, 'a> Carried<'d, 'a> {
         &mut self,
         of: &Instance<'_>,
         base: usize,
-        cut: usize,
+        cuts: &mut VecDeque<usize>,
         out: &mut String,
     ) -> Option<()> {
         let base = base + usize::from(of.base);
@@ -254,7 +262,8 @@ impl<'d, 'a> Carried<'d, 'a> {
                     if codec.is_cut() {
                         let key = (number, format!("{field}{path}"));
                         let kept = of.leaf(i);
-                        self.cut(key, value, *codec, cut, kept, out);
+                        let units = cuts.pop_front().unwrap_or(0);
+                        self.cut(key, value, *codec, units, kept, out);
                     } else {
                         fill(value, *codec, of.leaf(i), out);
                     }
@@ -265,7 +274,7 @@ impl<'d, 'a> Carried<'d, 'a> {
                         if i > 0 {
                             out.push_str(between);
                         }
-                        self.render(item, base, cut, out)?;
+                        self.render(item, base, cuts, out)?;
                     }
                     out.push_str(close);
                 }
@@ -363,6 +372,15 @@ fn quoted(value: Node<'_, '_>, style: Style, out: &mut String) {
 struct Decoders {
     options: DecodeOptions,
     open: HashMap<Id, Open>,
+    /// What comes after the first piece of a document: it can be read only when all of it is
+    /// there, and everything stays in order.
+    later: Vec<Later>,
+}
+
+enum Later {
+    /// What the next piece of this document says.
+    Piece(Id),
+    Batch(Batch<'static>),
 }
 
 struct Open {
@@ -374,7 +392,34 @@ struct Open {
 }
 
 impl Decoders {
+    /// Passes a batch on, now or when what comes before it can be.
+    fn pass(&mut self, batch: Batch<'_>, sink: &mut dyn FnMut(Batch<'_>)) {
+        if self.later.is_empty() {
+            sink(batch);
+        } else {
+            self.later.push(Later::Batch(batch.to_owned()));
+        }
+    }
+
     fn record(
+        &mut self,
+        id: Id,
+        glue: Option<&str>,
+        body: &str,
+        role: Role,
+        sink: &mut dyn FnMut(Batch<'_>),
+    ) {
+        let mut later = std::mem::take(&mut self.later);
+        if later.is_empty() {
+            self.read(id, glue, body, role, sink);
+        } else {
+            self.read(id, glue, body, role, &mut |b| later.push(Later::Batch(b.to_owned())));
+        }
+        later.append(&mut self.later);
+        self.later = later;
+    }
+
+    fn read(
         &mut self,
         id: Id,
         glue: Option<&str>,
@@ -384,7 +429,18 @@ impl Decoders {
     ) {
         if id == Id::Journal {
             self.options.start = Start::Continue;
-            if let Ok(doc) = Doc::parse(body)
+            if role != Role::Item {
+                // A line that was kept as it is, or the journal's end.
+                let role = if role == Role::Head { Role::Item } else { role };
+                let (glue, usual_glue) = match glue {
+                    Some("") => ("", "\n"),
+                    Some(glue) => (glue, ""),
+                    None => ("", ""),
+                };
+                let mut line = dialect::journal::Reader::new(&self.options);
+                line.record(Record { glue, usual_glue, body, role, index: 0 }, sink);
+                line.finish(sink);
+            } else if let Ok(doc) = Doc::parse(body)
                 && let Some(event) = Event::parse(doc.root())
             {
                 sink(Batch::native(vec![event]));
@@ -412,6 +468,7 @@ impl Decoders {
                 ""
             }));
             open.document.push_str(body);
+            self.later.push(Later::Piece(id));
         } else {
             let glue = glue.unwrap_or(usual_glue);
             let record = Record { glue, usual_glue, body, role, index: open.items };
@@ -421,19 +478,47 @@ impl Decoders {
     }
 
     fn finish(mut self, sink: &mut dyn FnMut(Batch<'_>)) {
-        for open in self.open.values_mut() {
-            if !open.document.is_empty() {
-                let text = std::mem::take(&mut open.document);
-                open.decoder.record(Record::alone(&text), sink);
+        // A document has as many batches as it had pieces, unless it was edited out of shape.
+        let mut said: HashMap<Id, VecDeque<Batch<'static>>> = HashMap::new();
+        let mut missing: HashMap<Id, usize> = HashMap::new();
+        for later in &self.later {
+            if let Later::Piece(id) = later {
+                *missing.entry(*id).or_default() += 1;
             }
-            open.decoder.finish(sink);
+        }
+        for id in missing.keys() {
+            let Some(open) = self.open.get_mut(id) else { continue };
+            let (said, text) = (said.entry(*id).or_default(), std::mem::take(&mut open.document));
+            let keep = &mut |batch: Batch<'_>| said.push_back(batch.to_owned());
+            split(Framing::Document, &text, |record| open.decoder.record(record, keep));
+            open.decoder.finish(keep);
+        }
+        for later in self.later {
+            match later {
+                Later::Batch(batch) => sink(batch),
+                Later::Piece(id) => {
+                    let left = missing.entry(id).or_default();
+                    *left = left.saturating_sub(1);
+                    let count = if *left == 0 { usize::MAX } else { 1 };
+                    let said = said.entry(id).or_default();
+                    said.drain(..said.len().min(count)).for_each(&mut *sink);
+                }
+            }
+        }
+        for (id, open) in &mut self.open {
+            if !missing.contains_key(id) {
+                open.decoder.finish(sink);
+            }
         }
     }
 }
 
-/// The thread's agent, where there is just one.
+/// The thread's agent, where there is just one and it has a name of its own.
 fn only_agent(root: Node<'_, '_>) -> Option<String> {
     let mut agents = root.get("agents")?.members();
     let (key, _) = agents.next()?;
-    agents.next().is_none().then(|| Raw::from(key).str().map(Into::into))?
+    if agents.next().is_some() || key.is("agent") {
+        return None;
+    }
+    Raw::from(key).str().map(Into::into)
 }

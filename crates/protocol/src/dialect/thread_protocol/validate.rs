@@ -1,5 +1,7 @@
 //! What a ThreadProtocol document must hold: its fields, and the document's five rules.
 
+mod turns;
+
 use std::collections::{HashMap, HashSet};
 
 use crate::diagnostic::Report;
@@ -119,7 +121,7 @@ impl Validator for Checks {
             return;
         }
         if root.get("turns").is_some() && root.get("actions").is_none() {
-            turns(root, report);
+            turns::thread(root, report);
             return;
         }
         validate::fields("", root, THREAD, report);
@@ -131,30 +133,42 @@ impl Validator for Checks {
         for key in ["created_at", "updated_at"] {
             time_text(&format!("/{key}"), root.get(key), report);
         }
-        let mut agents = HashSet::new();
-        if let Some(registry) = root.get("agents") {
-            for (key, agent) in registry.members() {
-                let id = key.str().unwrap_or_default().into_owned();
-                let at = format!("/agents/{}", token(&id));
-                validate::fields(&at, agent, AGENT, report);
-                unknown_fields(&at, agent, &[AGENT], report);
-                time_text(&format!("{at}/created_at"), agent.get("created_at"), report);
-                if let Some(own) = agent.get("agent_id").filter(|own| own.is_string())
-                    && !own.is(&id)
-                {
-                    let message =
-                        format!("agent_id {} is not its key `{}`", brief(own.raw()), brief(&id));
-                    report.error("tp-agent-id", &format!("{at}/agent_id"), span(own), message);
-                }
-                agents.insert(id);
-            }
-        }
+        let agents = agents(root, AGENT, report);
         let mut rules = Rules { agents, expected: 1, calls: HashMap::new(), last: None };
         if let Some(actions) = root.get("actions") {
             for (i, action) in actions.children().enumerate() {
                 rules.action(&format!("/actions/{i}"), action, report);
             }
         }
+    }
+}
+
+/// Checks the agents registry; gives the ids in it.
+fn agents(root: Node<'_, '_>, table: &[Field], report: &mut Report) -> HashSet<String> {
+    let mut agents = HashSet::new();
+    for (key, agent) in root.get("agents").into_iter().flat_map(Node::members) {
+        let id = key.str().unwrap_or_default().into_owned();
+        let at = format!("/agents/{}", token(&id));
+        validate::fields(&at, agent, table, report);
+        unknown_fields(&at, agent, &[table], report);
+        time_text(&format!("{at}/created_at"), agent.get("created_at"), report);
+        if let Some(own) = agent.get("agent_id").filter(|own| own.is_string())
+            && !own.is(&id)
+        {
+            let message = format!("agent_id {} is not its key `{}`", brief(own.raw()), brief(&id));
+            report.error("tp-agent-id", &format!("{at}/agent_id"), span(own), message);
+        }
+        agents.insert(id);
+    }
+    agents
+}
+
+/// Reports an agent that is not registered.
+fn registered(at: &str, object: Node<'_, '_>, agents: &HashSet<String>, report: &mut Report) {
+    let Some(node) = object.get("agent_id") else { return };
+    if let Some(agent) = node.str().filter(|agent| !agents.contains(agent.as_ref())) {
+        let message = format!("agent `{}` is not in the agents registry", brief(&agent));
+        report.error("tp-agent-id", &format!("{at}/agent_id"), span(node), message);
     }
 }
 
@@ -198,13 +212,8 @@ impl Rules {
         }
         self.sequence(at, action, report);
         self.time(at, action, report);
-        if let Some(agent) = action.get("agent_id").and_then(|a| a.str())
-            && core(&kind).is_some()
-            && !self.agents.contains(agent.as_ref())
-        {
-            let message = format!("agent `{}` is not in the agents registry", brief(&agent));
-            let node = action.get("agent_id").and_then(span);
-            report.error("tp-agent-id", &format!("{at}/agent_id"), node, message);
+        if core(&kind).is_some() {
+            registered(at, action, &self.agents, report);
         }
         match kind.as_ref() {
             "tool_call" => self.call(action),
@@ -339,27 +348,4 @@ fn time_text(at: &str, value: Option<Node<'_, '_>>, report: &mut Report) -> Opti
 
 fn token(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
-}
-
-/// The later shapes: what all three have in common.
-fn turns(root: Node<'_, '_>, report: &mut Report) {
-    const THREAD: &[Field] = &[f("version", Text, Must), f("thread_id", Text, Must)];
-    validate::fields("", root, THREAD, report);
-    for (i, turn) in root.get("turns").into_iter().flat_map(Node::children).enumerate() {
-        let at = format!("/turns/{i}");
-        match turn.get("turn_type").and_then(|t| t.str()).as_deref() {
-            Some("user") => {
-                validate::fields(&at, turn, &[f("parts", Array, Must)], report);
-            }
-            Some("agent") => {
-                let own = &[f("agent_id", Text, Must), f("messages", Array, Must)];
-                validate::fields(&at, turn, own, report);
-            }
-            _ if turn.get("message_type").is_some() => {}
-            _ => {
-                let own = &[f("turn_type", OneOf(&["user", "agent"]), Must)];
-                validate::fields(&at, turn, own, report);
-            }
-        }
-    }
 }

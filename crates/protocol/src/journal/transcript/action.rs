@@ -99,7 +99,7 @@ impl Action {
         }
         let streamed = self.arguments_text().unwrap_or("");
         let decoded = text::decode(streamed);
-        if crate::json::Doc::parse(&decoded).is_ok() {
+        if crate::json::Doc::parse_within(&decoded, crate::json::INNER_DEPTH).is_ok() {
             return Raw::owned(decoded.as_ref());
         }
         Raw::owned(format!("\"{streamed}\""))

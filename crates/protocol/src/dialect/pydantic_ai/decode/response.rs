@@ -2,8 +2,9 @@
 
 use super::content::speech;
 use super::{MINTED_THOUGHT, Message, Reader, bind_some, known};
+use crate::dialect::draft::inner_json;
 use crate::journal::{Event, Kind};
-use crate::json::{Doc, Node, Raw};
+use crate::json::{Node, Raw};
 use crate::residue::Marks;
 
 impl Reader {
@@ -156,7 +157,7 @@ impl Reader {
             .with_some("toolName", name);
         let event = match args {
             // Arguments come as the text the model wrote; if it is JSON, that is the value.
-            Some(args) if args.is_string() => match inner_json(args) {
+            Some(args) if args.is_string() => match inner_json(args).filter(Raw::is_object) {
                 Some(inner) => {
                     marks.quoted(args, ev, "arguments");
                     event.with("arguments", inner)
@@ -223,20 +224,4 @@ impl Reader {
             }
         }
     }
-}
-
-/// The JSON object inside a string, if that is what the string holds.
-fn inner_json<'a>(args: Node<'_, 'a>) -> Option<Raw<'a>> {
-    let body = args.body();
-    if !body.starts_with('{') || !body.ends_with('}') {
-        return None;
-    }
-    let text = args.str()?;
-    if Doc::parse(&text).is_err() {
-        return None;
-    }
-    Some(match text {
-        std::borrow::Cow::Borrowed(text) => Raw::Ref(text),
-        std::borrow::Cow::Owned(text) => Raw::owned(text),
-    })
 }

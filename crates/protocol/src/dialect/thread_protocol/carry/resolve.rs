@@ -41,8 +41,8 @@ pub(crate) struct Resolved {
     pub(crate) glue: Option<Raw<'static>>,
     pub(crate) role: Role,
     pub(crate) instance: Instance<'static>,
-    /// UTF-16 units that its cut takes; at most one cut a record.
-    pub(crate) cut: Option<usize>,
+    /// UTF-16 units that each of its cuts takes, in order.
+    pub(crate) cuts: Vec<usize>,
 }
 
 /// Resolves records against the actions as they are written.
@@ -113,16 +113,13 @@ impl<'t> Resolver<'t> {
 
     /// Resolves a record; its instance's base counts from the action `from`.
     pub(crate) fn record(&mut self, pending: &Pending, from: usize) -> Resolved {
-        let mut draft = self.instance(&pending.frame.root, pending, 0, Cuts::Allowed);
-        if draft.cuts().len() > 1 {
-            draft = self.instance(&pending.frame.root, pending, 0, Cuts::Refused);
-        }
-        let cut = draft.cuts().first().copied();
+        let draft = self.instance(&pending.frame.root, pending, 0);
+        let cuts = draft.cuts();
         let instance = self.build(draft, from);
-        Resolved { glue: pending.frame.glue.clone(), role: pending.frame.role, instance, cut }
+        Resolved { glue: pending.frame.glue.clone(), role: pending.frame.role, instance, cuts }
     }
 
-    fn instance(&mut self, of: &Instance<'_>, pending: &Pending, base: usize, cuts: Cuts) -> Draft {
+    fn instance(&mut self, of: &Instance<'_>, pending: &Pending, base: usize) -> Draft {
         let base = base + usize::from(of.base);
         let mut draft = Draft::default();
         let mut lists = of.lists.iter();
@@ -142,14 +139,14 @@ impl<'t> Resolver<'t> {
                         None => bound_text(&pending.events, number, field, path, *codec),
                     };
                     let at = At { event: number, field, path };
-                    self.bound(pending, &at, literal, cuts, &mut draft, &mut chunk);
+                    self.bound(pending, &at, literal, &mut draft, &mut chunk);
                 }
                 Slot::List { open, between, close, .. } => {
                     let items = lists
                         .next()
                         .into_iter()
                         .flatten()
-                        .map(|item| self.instance(item, pending, base, cuts))
+                        .map(|item| self.instance(item, pending, base))
                         .collect();
                     draft.chunks.push(std::mem::take(&mut chunk));
                     draft.slots.push(DraftSlot::List {
@@ -173,7 +170,6 @@ impl<'t> Resolver<'t> {
         pending: &Pending,
         at: &At<'_>,
         literal: String,
-        cuts: Cuts,
         draft: &mut Draft,
         chunk: &mut String,
     ) {
@@ -181,7 +177,7 @@ impl<'t> Resolver<'t> {
             pending.placed.get(at.event).and_then(|list| list.iter().find(|p| p.field == at.field));
         if let Some(placed) = placed
             && at.field != "usage"
-            && let Some(slot) = self.hole(placed, at, &literal, cuts)
+            && let Some(slot) = self.hole(placed, at, &literal)
         {
             draft.chunks.push(std::mem::take(chunk));
             draft.slots.push(slot);
@@ -235,13 +231,7 @@ impl<'t> Resolver<'t> {
         chunk.push_str(text.get(at..).unwrap_or(""));
     }
 
-    fn hole(
-        &mut self,
-        placed: &Placed,
-        at: &At<'_>,
-        literal: &str,
-        cuts: Cuts,
-    ) -> Option<DraftSlot> {
+    fn hole(&mut self, placed: &Placed, at: &At<'_>, literal: &str) -> Option<DraftSlot> {
         let action = self.actions.get(placed.action)?;
         let written = self.written.get(placed.action)?;
         let (key, mut path) = written.locate(action.kind, placed.place)?;
@@ -258,9 +248,6 @@ impl<'t> Resolver<'t> {
         };
         match placed.place {
             Place::Append { units, .. } => {
-                if cuts == Cuts::Refused {
-                    return None;
-                }
                 let body = literal.strip_prefix('"')?.strip_suffix('"')?;
                 if text::is_minimal(body) {
                     hole(Codec::Cut, None, Some(units))
@@ -271,9 +258,6 @@ impl<'t> Resolver<'t> {
                 }
             }
             Place::Arguments { units } => {
-                if cuts == Cuts::Refused {
-                    return None;
-                }
                 let style = self.argument_style(placed.action)?;
                 let body = literal.strip_prefix('"')?.strip_suffix('"')?;
                 let kept = (!text::is_minimal(body)).then(|| literal.to_owned());
@@ -388,12 +372,6 @@ struct At<'s> {
     path: &'s str,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Cuts {
-    Allowed,
-    Refused,
-}
-
 fn bound_text(events: &[Event<'_>], event: usize, field: &str, path: &str, codec: Codec) -> String {
     let Some(raw) = events.get(event).and_then(|e| e.get(field)) else { return String::new() };
     let inner = if path.is_empty() {
@@ -442,6 +420,7 @@ fn spelling(value: &str, literal: &str) -> Option<Codec> {
 fn shape_of(draft: &Draft, base: usize) -> Shape {
     let pointer: Box<str> = "".into();
     Shape {
+        number: None,
         chunks: draft.chunks.iter().map(|c| c.as_str().into()).collect(),
         slots: draft
             .slots
