@@ -18,6 +18,8 @@ pub(crate) struct Ingested {
     pub(crate) appends: Vec<Vec<Draft>>,
     /// How many events there are that mean something.
     pub(crate) events: usize,
+    /// What could not be taken in, and would be lost.
+    pub(crate) lost: Option<String>,
 }
 
 /// Reads a source.
@@ -35,7 +37,9 @@ pub(crate) fn ingest(from: &Dialect, source: &str, thread: Option<&str>) -> Inge
             let created = batch.events.iter().find(|e| e.kind() == Kind::ThreadCreated);
             done.thread = created.and_then(|e| e.str("contextId")).map(|id| id.into_owned());
         }
-        lines.batch(&batch);
+        if !lines.batch(&batch) && done.lost.is_none() {
+            done.lost = Some(batch.unread.map_or_else(String::new, |unread| unread.to_string()));
+        }
     });
     let last = lines.finish();
     if !last.is_empty() {
@@ -61,22 +65,31 @@ impl Lines {
         Self { options, encoding, out: Vec::new(), drafts: Vec::new(), bytes: 0 }
     }
 
-    fn batch(&mut self, batch: &Batch<'_>) {
+    /// Takes in a batch; `false` if something of it has no place in a journal.
+    fn batch(&mut self, batch: &Batch<'_>) -> bool {
+        let mut all = true;
         self.out.clear();
         self.encoding.batch(batch, &mut self.out);
         let text = std::str::from_utf8(&self.out).unwrap_or("");
-        for line in text.lines() {
-            let Ok(doc) = Doc::parse(line) else { continue };
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            let Ok(doc) = Doc::parse(line) else {
+                all = false;
+                continue;
+            };
             let part = |name| {
                 let node: Option<Node<'_, '_>> = doc.root().get(name);
                 node.map(|node| Bytes::copy_from_slice(node.raw().as_bytes()))
             };
-            if let Some(event) = part("event") {
-                let draft = Draft { event, source: part("source") };
-                self.bytes += draft.size();
-                self.drafts.push(draft);
+            match part("event") {
+                Some(event) => {
+                    let draft = Draft { event, source: part("source") };
+                    self.bytes += draft.size();
+                    self.drafts.push(draft);
+                }
+                None => all = false,
             }
         }
+        all
     }
 
     /// The append so far; what follows is another.

@@ -58,3 +58,16 @@ async fn a_second_import_under_the_same_id_is_refused() {
         assert!(text.text().await.unwrap().contains("hi"), "{path}");
     }
 }
+
+#[tokio::test]
+async fn a_broken_archive_is_refused_rather_than_taken_in_part() {
+    let site = Site::start().await;
+    let source = "{\"seq\":1,\"event\":{\"kind\":\"thread-created\",\"contextId\":\"t\"}}\n\
+                  {\"seq\":2,\"event\":{\"kind\":\"x\",\n";
+    let (status, answer) = site.post("/api/import?dialect=journal&thread=t", source).await;
+    assert_eq!((status.as_u16(), &answer["error"]["code"]), (422, &"bad_event".into()));
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("record 2"), "{message}");
+    let (status, _) = site.get("/api/threads/t").await;
+    assert_eq!(status.as_u16(), 404);
+}

@@ -50,6 +50,10 @@ pub(crate) async fn import(
         ingest(from, text, thread.as_deref())
     });
     let ingested = ingested.await.map_err(|e| Error::new(ErrorCode::Internal, e.to_string()))?;
+    if let Some(lost) = ingested.lost {
+        let message = format!("a part of the body cannot be kept: {lost}");
+        return Err(Error::new(ErrorCode::BadEvent, message));
+    }
     if ingested.events == 0 {
         let message = format!("nothing in the body could be read as `{}`", from.id.name());
         return Err(Error::new(ErrorCode::BadEvent, message));
