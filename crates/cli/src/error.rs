@@ -28,6 +28,8 @@ pub(crate) enum Error {
     UnknownTarget { asked: String, dialect: &'static str, known: Vec<String> },
     #[error(transparent)]
     Store(#[from] selvedge_store::OpenError),
+    #[error(transparent)]
+    Client(#[from] selvedge_client::Error),
     #[error("cannot listen on {address}: {cause}")]
     Listen { address: String, cause: io::Error },
     #[error("{address} can be reached from other machines, and there are no keys")]
@@ -58,6 +60,15 @@ impl Error {
                 Some("it has one form only: leave `--for` out".to_owned())
             }
             Self::UnknownTarget { known, .. } => Some(format!("use {}", known.join(" or "))),
+            Self::Client(selvedge_client::Error::Connection { .. }) => Some(
+                "is the server running? start it with `selvedge serve`, or name it with `--url`"
+                    .to_owned(),
+            ),
+            Self::Client(selvedge_client::Error::Refused { code, pointer, .. }) => {
+                let place = pointer.as_ref().map_or(String::new(), |at| format!(" at `{at}`"));
+                Some(format!("the server's code is `{code}`{place}; see docs/errors.md"))
+            }
+            Self::Client(selvedge_client::Error::Answer(_)) => None,
             Self::Exposed { .. } => {
                 Some("listen on 127.0.0.1, or another address of this machine only".to_owned())
             }

@@ -6,6 +6,7 @@
 //! Invariant: the exit code is 0 when all went well, 1 when `validate` found errors, 2 when a
 //! command could not do its work.
 
+mod append;
 mod args;
 mod canon;
 mod convert;
@@ -14,7 +15,10 @@ mod error;
 mod input;
 mod inspect;
 mod output;
+mod remote;
 mod serve;
+mod tail;
+mod transfer;
 mod validate;
 
 use std::process::ExitCode;
@@ -44,6 +48,10 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Serve(serve::Args),
+    Tail(tail::Args),
+    Append(append::Args),
+    Import(transfer::ImportArgs),
+    Export(transfer::ExportArgs),
     Convert(convert::Args),
     Validate(validate::Args),
     Inspect(inspect::Args),
@@ -54,6 +62,10 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(args) => serve::run(&args),
+        Command::Tail(args) => tail::run(&args),
+        Command::Append(args) => append::run(&args),
+        Command::Import(args) => transfer::import(&args),
+        Command::Export(args) => transfer::export(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Inspect(args) => inspect::run(&args),

@@ -22,5 +22,5 @@ mod tail;
 
 pub use error::Error;
 pub use frames::{Frame, Frames};
-pub use requests::{Appended, Client};
+pub use requests::{Appended, Client, Pieces};
 pub use tail::{Follow, Tail, Until};

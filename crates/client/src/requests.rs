@@ -1,5 +1,6 @@
 //! Requests that are answered at once.
 
+use bytes::Bytes;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::Value;
 
@@ -72,9 +73,17 @@ impl Client {
         self.json(self.request(Method::POST, path).body(body.into())).await
     }
 
-    /// Asks for something and gives the answer as it arrives.
-    pub async fn open(&self, path: &str) -> Result<Response, Error> {
-        self.send(self.request(Method::GET, path)).await
+    /// Makes a thread from a source in any dialect.
+    pub async fn import(&self, source: &str, query: &[(&str, String)]) -> Result<Value, Error> {
+        let request = self.request(Method::POST, "/api/import").query(query);
+        self.json(request.body(source.to_owned())).await
+    }
+
+    /// A thread in any dialect, as it arrives.
+    pub async fn export(&self, thread: &str, query: &[(&str, String)]) -> Result<Pieces, Error> {
+        let path = format!("/api/threads/{}/export", segment(thread));
+        let response = self.send(self.request(Method::GET, &path).query(query)).await?;
+        Ok(Pieces { response, url: self.base.clone() })
     }
 
     /// Follows a thread, through lost connections.
@@ -116,6 +125,21 @@ impl Client {
             .await
             .map_err(|cause| Error::Connection { url: self.base.clone(), cause })?;
         serde_json::from_str(&text).map_err(|error| Error::Answer(error.to_string()))
+    }
+}
+
+/// An answer that arrives piece by piece.
+#[derive(Debug)]
+pub struct Pieces {
+    response: Response,
+    url: String,
+}
+
+impl Pieces {
+    /// The next piece; none at the end.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        let piece = self.response.chunk().await;
+        piece.map_err(|cause| Error::Connection { url: self.url.clone(), cause })
     }
 }
 

@@ -15,6 +15,10 @@ fn every_command_explains_itself_with_examples() {
     insta::assert_snapshot!("help-validate", selvedge(&["validate", "--help"]).stdout);
     insta::assert_snapshot!("help-inspect", selvedge(&["inspect", "--help"]).stdout);
     insta::assert_snapshot!("help-canon", selvedge(&["canon", "--help"]).stdout);
+    for command in ["serve", "tail", "append", "import", "export"] {
+        let help = selvedge(&[command, "--help"]).stdout;
+        assert!(help.contains("Examples:\n"), "{command}");
+    }
 }
 
 #[test]

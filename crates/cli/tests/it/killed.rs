@@ -18,13 +18,13 @@ const THREADS: u64 = 4;
 const WRITERS: u64 = 12;
 
 /// A running server and where it listens.
-struct Server {
+pub(crate) struct Server {
     child: Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Server {
-    fn start(db: &Path) -> Self {
+    pub(crate) fn start(db: &Path) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge"))
             .args(["serve", "--listen", "127.0.0.1:0", "--db"])
             .arg(db)
@@ -39,7 +39,7 @@ impl Server {
     }
 
     /// `kill -9`
-    fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }

@@ -8,6 +8,7 @@ mod help;
 mod hostile;
 mod inspect;
 mod killed;
+mod remote;
 mod validate;
 
 use std::fs;

@@ -1,0 +1,148 @@
+//! `selvedge tail`: what happens in threads, as it happens.
+
+mod line;
+
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use selvedge_client::{Follow, Tail, Until};
+use tokio::sync::mpsc;
+
+use crate::args::{self, Named};
+use crate::error::Error;
+use crate::remote::{self, Remote};
+
+/// Follow threads as they happen
+///
+/// Prints what is there and then what comes, until stopped. Lost connections are made again, and
+/// nothing is missed or repeated.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Two threads, without their thoughts:
+      selvedge tail t1 t2 --thoughts off
+
+  Only what comes from now on, as an AI SDK stream:
+      selvedge tail t1 --after tail --as ai-sdk-stream
+
+  What is there, one event a line, for other tools:
+      selvedge tail t1 --no-follow --format json | jq .kind")]
+pub(crate) struct Args {
+    /// The threads
+    #[arg(required = true)]
+    threads: Vec<String>,
+    /// Show them in this dialect, as it is on the wire
+    #[arg(long = "as", value_name = "DIALECT", value_parser = args::dialect(), hide_possible_values = true)]
+    dialect: Option<Named>,
+    /// Begin after this cursor; `tail` begins with what comes next
+    #[arg(long, value_name = "CURSOR")]
+    after: Option<String>,
+    /// Only these kinds, such as content-*,task-complete
+    #[arg(long, value_name = "KINDS")]
+    kinds: Option<String>,
+    /// Only events of these tasks and their subtasks
+    #[arg(long, value_name = "TASKS")]
+    tasks: Option<String>,
+    /// Only events of these participants
+    #[arg(long, value_name = "IDS")]
+    participants: Option<String>,
+    /// How wordy the thoughts may be
+    #[arg(long, value_name = "VERBOSITY", value_parser = ["off", "brief", "normal", "detailed"])]
+    thoughts: Option<String>,
+    /// Stop at the end instead of waiting for more
+    #[arg(long)]
+    no_follow: bool,
+    /// Lines for people, or the data as it came
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]
+    format: String,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// Follows.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
+    let mut query = Vec::new();
+    let dialect = args.dialect.map(|dialect| dialect.0.id.name().to_owned());
+    for (name, value) in [
+        ("dialect", &dialect),
+        ("kinds", &args.kinds),
+        ("tasks", &args.tasks),
+        ("participants", &args.participants),
+        ("thoughts", &args.thoughts),
+    ] {
+        if let Some(value) = value {
+            query.push((name.to_owned(), value.clone()));
+        }
+    }
+    let until = if args.no_follow { Until::CaughtUp } else { Until::Forever };
+    let follow = Follow { after: args.after.clone(), query, until };
+    let raw = dialect.is_some() || args.format == "json";
+    let width = match args.threads.len() {
+        1 => 0,
+        _ => args.threads.iter().map(String::len).max().unwrap_or(0),
+    };
+    remote::run(async {
+        let client = args.remote.client();
+        let (sender, mut frames) = mpsc::channel(64);
+        let set = tokio::task::LocalSet::new();
+        for thread in &args.threads {
+            let tail = client.follow(thread, follow.clone());
+            set.spawn_local(pass_on(thread.clone(), tail, sender.clone()));
+        }
+        drop(sender);
+        set.run_until(async {
+            while let Some((thread, news)) = frames.recv().await {
+                let frame = news?;
+                if frame.event == "gap" {
+                    let style = args::WARNING;
+                    anstream::eprintln!(
+                        "{style}gap{style:#} in {thread}: {}; it begins anew",
+                        frame.data
+                    );
+                } else if raw && frame.event != "caught-up" {
+                    anstream::println!("{}", frame.data);
+                } else if !raw && frame.event != "caught-up" {
+                    let name = if width > 0 { format!("{thread:width$} ") } else { String::new() };
+                    let style = colour(&thread);
+                    if let Some(line) = line::line(&frame) {
+                        anstream::println!("{style}{name}{style:#}{line}");
+                    }
+                }
+            }
+            Ok(())
+        })
+        .await
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+type News = (String, Result<selvedge_client::Frame, selvedge_client::Error>);
+
+async fn pass_on(thread: String, mut tail: Tail, sender: mpsc::Sender<News>) {
+    loop {
+        let news = match tail.next().await {
+            Ok(Some(frame)) => Ok(frame),
+            Ok(None) => return,
+            Err(error) => Err(error),
+        };
+        let failed = news.is_err();
+        if sender.send((thread.clone(), news)).await.is_err() || failed {
+            return;
+        }
+    }
+}
+
+/// A colour of its own for everyone who speaks.
+fn colour(name: &str) -> Style {
+    const COLOURS: [AnsiColor; 6] = [
+        AnsiColor::Cyan,
+        AnsiColor::Green,
+        AnsiColor::Magenta,
+        AnsiColor::Blue,
+        AnsiColor::Yellow,
+        AnsiColor::Red,
+    ];
+    let sum = name.bytes().fold(7u32, |sum, b| sum.wrapping_mul(31).wrapping_add(u32::from(b)));
+    let at = (sum >> 3) as usize % COLOURS.len();
+    COLOURS.get(at).map_or(Style::new(), |colour| colour.on_default())
+}

@@ -1,0 +1,68 @@
+//! Commands over HTTP, against a server of their own.
+
+use std::fs;
+
+use crate::killed::Server;
+use crate::{selvedge, selvedge_with};
+
+const HISTORY: &str = r#"[{"parts":[{"content":"How long is the Seine?","timestamp":"2026-01-01T00:00:00Z","part_kind":"user-prompt"}],"kind":"request"},{"parts":[{"content":"777 km","part_kind":"text"}],"model_name":"m","timestamp":"2026-01-01T00:00:01Z","kind":"response"}]"#;
+
+#[test]
+fn a_history_goes_in_is_followed_and_comes_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("s.db"));
+    let url = server.url.as_str();
+    let made = selvedge_with(&["import", "--thread", "a b", "--url", url], HISTORY.as_bytes());
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    assert!(made.stdout.starts_with("a b ") && made.stdout.contains("(pydantic-ai)"));
+
+    let event =
+        br#"{"kind":"message","role":"user","author":"ann","content":"and the Loire?\u001b[31m"}"#;
+    let appended = selvedge_with(&["append", "a b", "--url", url], event);
+    assert_eq!(appended.code, Some(0), "{}", appended.stderr);
+    let cursor = appended.stdout.trim();
+
+    let tail = selvedge(&["tail", "a b", "--no-follow", "--url", url]).stdout;
+    let last = tail.lines().last().unwrap();
+    assert!(last.contains("ann") && last.contains("and the Loire?·[31m"), "{last}");
+    let json = selvedge(&["tail", "a b", "--no-follow", "--format", "json", "--url", url]).stdout;
+    assert_eq!(json.lines().count(), tail.lines().count());
+    for line in json.lines() {
+        serde_json::from_str::<serde_json::Value>(line).unwrap();
+    }
+    let none = selvedge(&["tail", "a b", "--no-follow", "--after", cursor, "--url", url]);
+    assert_eq!((none.stdout.as_str(), none.code), ("", Some(0)));
+    let kinds = ["tail", "a b", "--no-follow", "--kinds", "content-*", "--url", url];
+    assert_eq!(selvedge(&kinds).stdout.lines().count(), 1);
+
+    let out = folder.path().join("out.json");
+    let out_name = out.to_str().unwrap();
+    let export = ["export", "a b", "--to", "pydantic-ai", "-o", out_name, "--url", url];
+    assert_eq!(selvedge(&export).code, Some(0));
+    let text = fs::read_to_string(out).unwrap();
+    assert!(
+        text.starts_with(HISTORY.strip_suffix(']').unwrap()),
+        "the same bytes, and more: {text}"
+    );
+    assert!(text.contains("and the Loire?"));
+    server.kill();
+}
+
+#[test]
+fn what_the_server_refuses_is_said_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("s.db"));
+    let url = server.url.clone();
+    let gone = selvedge(&["tail", "none", "--url", &url]);
+    assert_eq!(gone.code, Some(2));
+    assert!(gone.stderr.contains("thread `none` not found"), "{}", gone.stderr);
+    let bad = selvedge_with(&["append", "none", "--url", &url], b"{\"kind\":3}");
+    assert!(bad.stderr.contains("bad_event") && bad.stderr.contains("/kind"), "{}", bad.stderr);
+    server.kill();
+    let lost = selvedge_with(&["append", "t", "--url", &url], b"{\"kind\":\"x\"}");
+    assert_eq!(lost.code, Some(2));
+    assert!(lost.stderr.contains("selvedge serve"), "{}", lost.stderr);
+    let exposed = selvedge(&["serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(exposed.code, Some(2));
+    assert!(exposed.stderr.contains("there are no keys"), "{}", exposed.stderr);
+}
