@@ -6,6 +6,7 @@ mod instructions;
 mod machine;
 mod report;
 mod sample;
+mod server;
 
 use std::process::ExitCode;
 
@@ -25,6 +26,8 @@ pub(crate) struct Args {
 enum What {
     /// Compare conversions with pydantic-ai and ai on the same bytes.
     Convert,
+    /// Measure durable appends and fan-out through the real server.
+    Server,
     /// Compare instruction counts with the committed baseline.
     Instructions {
         /// Write the counts to the baseline instead.
@@ -37,6 +40,7 @@ enum What {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     match args.what {
         What::Convert => convert::run(),
+        What::Server => server::run(),
         What::Instructions { update: true } => instructions::update(),
         What::Instructions { update: false } => {
             let outcome = instructions::check()?;

@@ -8,6 +8,7 @@
 
 mod append;
 mod args;
+mod bench;
 mod canon;
 mod convert;
 mod dialects;
@@ -57,6 +58,7 @@ enum Command {
     Inspect(inspect::Args),
     Canon(canon::Args),
     Dialects(dialects::Args),
+    Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Canon(args) => canon::run(&args),
         Command::Dialects(args) => dialects::run(&args),
+        Command::Bench(args) => bench::run(&args),
     };
     match result {
         Ok(code) => code,

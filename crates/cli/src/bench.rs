@@ -1,0 +1,150 @@
+//! `selvedge bench`: how fast a server is, seen from outside.
+//!
+//! Speaks HTTP by itself, in as few instructions as will do: the two share a machine, and what the
+//! load takes the server does not get. Its own CPU time is part of the report.
+
+mod appends;
+mod fanout;
+mod http;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::error::Error;
+use crate::output;
+
+/// Measure how fast a server is
+///
+/// Makes threads of its own, whose ids begin with `bench-`, and leaves them there.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Appends that are on disk when they are answered, by 64 writers:
+      selvedge bench appends --writers 64
+
+  One thread to a thousand readers:
+      selvedge bench fanout --readers 1000")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Durable appends, each writer to a thread of its own
+    Appends(AppendsArgs),
+    /// One thread to many readers
+    Fanout(FanoutArgs),
+}
+
+#[derive(clap::Args)]
+struct Common {
+    /// The server's address
+    #[arg(long, default_value = "127.0.0.1:4180", value_name = "ADDRESS")]
+    address: String,
+    /// For how long
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
+    seconds: f64,
+    /// Bytes of an event
+    #[arg(long, default_value_t = 300, value_name = "BYTES")]
+    size: usize,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Common {
+    fn time(&self) -> Duration {
+        Duration::from_secs_f64(self.seconds.clamp(0.1, 3600.0))
+    }
+}
+
+#[derive(clap::Args)]
+struct AppendsArgs {
+    /// How many write at the same time
+    #[arg(long, default_value_t = 64, value_name = "COUNT")]
+    writers: usize,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(clap::Args)]
+struct FanoutArgs {
+    /// How many read the thread
+    #[arg(long, default_value_t = 1000, value_name = "COUNT")]
+    readers: usize,
+    /// Events of one append
+    #[arg(long, default_value_t = 20, value_name = "COUNT")]
+    batch: usize,
+    /// Appends in a second; as many as it takes when left out
+    #[arg(long, value_name = "COUNT")]
+    rate: Option<f64>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Measures.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|cause| failed("the network", cause))?;
+    let (report, json) = match &args.what {
+        What::Appends(own) => (runtime.block_on(appends::run(own))?, own.common.json),
+        What::Fanout(own) => (runtime.block_on(fanout::run(own))?, own.common.json),
+    };
+    output::print(&if json { report.json() } else { report.text() })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn failed(name: &str, cause: std::io::Error) -> Error {
+    Error::Read { name: name.to_owned(), cause }
+}
+
+/// Figures by name.
+struct Report {
+    figures: Vec<(&'static str, f64, &'static str)>,
+}
+
+impl Report {
+    fn new() -> Self {
+        Self { figures: Vec::new() }
+    }
+
+    fn add(&mut self, name: &'static str, value: f64, unit: &'static str) {
+        self.figures.push((name, value, unit));
+    }
+
+    /// The middle and the slow end of waiting times.
+    fn latencies(&mut self, mut micros: Vec<u32>) {
+        micros.sort_unstable();
+        let at = |share: f64| {
+            let place = (micros.len() as f64 * share) as usize;
+            micros
+                .get(place.min(micros.len().saturating_sub(1)))
+                .map_or(f64::NAN, |m| f64::from(*m))
+        };
+        self.add("p50", at(0.50) / 1000.0, "ms");
+        self.add("p99", at(0.99) / 1000.0, "ms");
+    }
+
+    fn text(&self) -> String {
+        let line = |(name, value, unit): &(&str, f64, &str)| {
+            let digits = if *value < 100.0 { 2 } else { 0 };
+            format!("{name:<12} {value:>12.digits$} {unit}\n")
+        };
+        self.figures.iter().map(line).collect()
+    }
+
+    fn json(&self) -> String {
+        let figures = self.figures.iter().map(|(name, value, _)| format!("\"{name}\":{value:.3}"));
+        format!("{{{}}}\n", figures.collect::<Vec<_>>().join(","))
+    }
+}
+
+/// CPU seconds that this process has used.
+fn own_cpu() -> f64 {
+    // Fields 14 and 15, in hundredths of a second; the name before them may have spaces.
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
+    let ticks: f64 = fields.skip(11).take(2).filter_map(|f| f.parse::<f64>().ok()).sum();
+    ticks / 100.0
+}

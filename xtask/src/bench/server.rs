@@ -1,0 +1,113 @@
+//! `cargo xtask bench server`: durable appends and fan-out, through the real server.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::machine;
+use super::sample::{folder, json};
+use crate::process::{cargo, step};
+use crate::workspace;
+
+/// How many write at the same time.
+const WRITERS: [u32; 4] = [1, 16, 64, 256];
+/// How many read the thread.
+const READERS: [u32; 2] = [100, 1000];
+
+/// Measures everything, prints a table and writes `server.json`.
+pub(crate) fn run() -> Result<ExitCode> {
+    let built = cargo()
+        .current_dir(workspace::root()?)
+        .args(["build", "--release", "--locked", "--package", "selvedge"])
+        .status()?;
+    ensure!(built.success(), "the server does not build");
+    let program = workspace::target()?.join("release/selvedge");
+    let folder = folder()?.join("server");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder)?;
+    let mut rows = Vec::new();
+    for writers in WRITERS {
+        step(&format!("appends by {writers} writers"));
+        let server = Server::start(&program, &folder.join(format!("appends-{writers}.db")))?;
+        let writers = writers.to_string();
+        rows.push(server.measure(&program, &["appends", "--writers", &writers])?);
+    }
+    for readers in READERS {
+        step(&format!("one thread to {readers} readers"));
+        let server = Server::start(&program, &folder.join(format!("fanout-{readers}.db")))?;
+        let readers = readers.to_string();
+        rows.push(server.measure(&program, &["fanout", "--readers", &readers])?);
+    }
+    for row in &rows {
+        println!("{row}");
+    }
+    println!("{}", machine::describe());
+    let path = folder.with_file_name("server.json");
+    fs::write(
+        &path,
+        serde_json::to_string_pretty(&json!({ "machine": machine::describe(), "rows": rows }))?,
+    )?;
+    step(&format!("written to {}", path.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A server of its own; stopped when it is dropped.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(program: &Path, db: &Path) -> Result<Self> {
+        let mut child = Command::new(program)
+            .args(["serve", "--listen", "127.0.0.1:0", "--db"])
+            .arg(db)
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("could not start the server")?;
+        let mut line = String::new();
+        let output = child.stdout.as_mut().context("the server has no output")?;
+        BufReader::new(output).read_line(&mut line)?;
+        let address = line.trim().rsplit("http://").next().unwrap_or_default().to_owned();
+        Ok(Self { child, address })
+    }
+
+    /// Runs a load, and adds what it cost the server.
+    fn measure(&self, program: &Path, load: &[&str]) -> Result<Value> {
+        let before = self.cpu()?;
+        let mut command = Command::new(program);
+        command.arg("bench").args(load).args(["--json", "--address", &self.address]);
+        let mut row = json(&mut command)?;
+        row["load"] = load[0].into();
+        row["server_cpu_s"] = (self.cpu()? - before).into();
+        row["server_memory_mb"] = (self.memory()? / 1024.0).into();
+        Ok(row)
+    }
+
+    /// CPU seconds of the server.
+    fn cpu(&self) -> Result<f64> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
+        let ticks: f64 = fields.skip(11).take(2).filter_map(|f| f.parse::<f64>().ok()).sum();
+        Ok(ticks / 100.0)
+    }
+
+    /// Its memory in kB, at most.
+    fn memory(&self) -> Result<f64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+        let number = line.and_then(|line| line.split_whitespace().nth(1));
+        number.and_then(|n| n.parse().ok()).context("the server's memory is not known")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
