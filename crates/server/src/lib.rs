@@ -10,6 +10,7 @@ mod query;
 mod retell;
 mod routes;
 mod serve;
+mod state;
 mod surface;
 mod view;
 

@@ -26,10 +26,10 @@ impl Connection {
             if self.stream.read_buf(&mut self.answer).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            if let Some((status, size)) = complete(&self.answer) {
-                if self.answer.len() >= size {
-                    return Ok(status);
-                }
+            if let Some((status, size)) = complete(&self.answer)
+                && self.answer.len() >= size
+            {
+                return Ok(status);
             }
         }
     }

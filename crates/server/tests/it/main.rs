@@ -6,4 +6,5 @@ mod cut;
 mod refuse;
 mod resume;
 mod site;
+mod state;
 mod transfer;

@@ -1,17 +1,21 @@
 //! Threads: made, shown.
 
 use axum::Extension;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode, header};
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::{Doc, Node, quote};
-use selvedge_store::{Append, Create, ThreadRef};
+use selvedge_store::{Append, Create};
 
 use super::events::{key, now};
+use super::stream::filter;
 use crate::auth::Principal;
 use crate::event::Stamp;
 use crate::extract::{Id, Payload};
+use crate::query::Query;
+use crate::state;
+use crate::view::Sieve;
 use crate::{App, Error, ErrorCode};
 
 /// `POST /api/threads`
@@ -75,26 +79,36 @@ pub(crate) async fn create(
     Ok((status, headers, body).into_response())
 }
 
-/// `GET /api/threads/{id}`
+/// `GET /api/threads/{id}?at=`: the thread's state and the cursor to follow it from, in one answer.
 pub(crate) async fn show(
     State(app): State<App>,
     Extension(principal): Extension<Principal>,
     Id(id): Id,
+    RawQuery(query): RawQuery,
 ) -> Result<Response, Error> {
+    let query = Query::new(query.as_deref());
+    let filter = filter(&query, &principal)?;
+    let at: Option<u64> = query.parsed("at", "a sequence number")?;
     let thread = app.thread(&principal.thread(&id)).await?;
-    let of = thread.clone();
-    let head = app.blocking(move |store| Ok(store.head(&of)?)).await?;
-    let cursor = Cursor { epoch: thread.epoch, seq: head };
+    let epoch = thread.epoch;
+    let (state, at, head) = app
+        .blocking(move |store| {
+            let head = store.head(&thread)?;
+            let at = at.unwrap_or(head);
+            if at > head {
+                let message = format!("`at` is {at}, but the thread's head is {head}");
+                return Err(Error::new(ErrorCode::BadParameter, message));
+            }
+            let state = state::fold(store, &thread, at, &mut Sieve::new(filter))?;
+            Ok((state, at, head))
+        })
+        .await?;
+    let cursor = Cursor { epoch, seq: at };
     let headers = [
         (header::CONTENT_TYPE, "application/json".to_owned()),
         (header::ETAG, format!("\"{cursor}\"")),
     ];
-    Ok((headers, summary(&id, &thread, head)).into_response())
-}
-
-fn summary(id: &str, thread: &ThreadRef, head: u64) -> String {
-    let cursor = Cursor { epoch: thread.epoch, seq: head };
-    format!("{{\"id\":{},\"cursor\":\"{cursor}\",\"head\":{head}}}", quote(id))
+    Ok((headers, state::json(&id, cursor, head, &state)).into_response())
 }
 
 /// A body that is an object; an empty one is an empty object.

@@ -1,0 +1,177 @@
+//! A thread's state at some point: the fold of its journal, as JSON.
+
+use selvedge_protocol::journal::fold::State;
+use selvedge_protocol::journal::transcript::ActionKind;
+use selvedge_protocol::journal::{Cursor, Event};
+use selvedge_protocol::json::{Doc, Raw, from_utf8, quote};
+use selvedge_store::{ReadError, Store, ThreadRef};
+use serde_json::{Map, Value, json};
+
+use crate::view::Sieve;
+
+/// Bytes read from the journal at once.
+const PAGE: usize = 1 << 20;
+
+/// Folds a thread up to an entry, as far as the reader may see it. Blocks for the disk.
+pub(crate) fn fold(
+    store: &Store,
+    thread: &ThreadRef,
+    upto: u64,
+    sieve: &mut Sieve,
+) -> Result<State, ReadError> {
+    let mut state = State::new();
+    let mut seen = 0;
+    while seen < upto {
+        let page = store.read(thread, seen, usize::MAX, PAGE)?;
+        let before = seen;
+        for entry in page.entries.iter().take_while(|entry| entry.seq <= upto) {
+            seen = entry.seq;
+            let text = from_utf8(&entry.event).unwrap_or("{}");
+            if sieve.pass(text).is_some()
+                && let Ok(doc) = Doc::parse(text)
+                && let Some(event) = Event::parse(doc.root())
+            {
+                state.apply(&event);
+            }
+        }
+        if seen == before {
+            break;
+        }
+    }
+    Ok(state)
+}
+
+/// The state as JSON, with the cursor it stands for.
+pub(crate) fn json(id: &str, cursor: Cursor, head: u64, state: &State) -> String {
+    let thread = state.thread.as_ref();
+    let text = |name: &str| thread.and_then(|thread| thread.str(name)).map(String::from);
+    let participants: Vec<Value> = state.participants.iter().map(participant).collect();
+    let tasks: Vec<Value> = state.tasks.iter().map(task).collect();
+    let usage: Vec<Value> = state.usage.by.iter().map(usage).collect();
+    let artifacts: Vec<Value> = state.artifacts.iter().map(artifact).collect();
+    let value = json!({
+        "title": text("title"),
+        "parent": text("parentThreadId"),
+        "participants": participants,
+        "tasks": tasks,
+        "artifacts": artifacts,
+        "usage": usage,
+    });
+    // Values that came from events stay as they were spelled.
+    let mut out = format!("{{\"id\":{},\"cursor\":\"{cursor}\",\"head\":{head}", quote(id));
+    if let Some(metadata) = thread.and_then(|thread| thread.get("metadata")) {
+        out.push_str(",\"metadata\":");
+        out.push_str(metadata);
+    }
+    for (name, waiting) in [("inputs", &state.inputs), ("auths", &state.auths)] {
+        out.push_str(&format!(",\"{name}\":["));
+        for (i, event) in waiting.values().enumerate() {
+            if i > 0 {
+                out.push(',');
+            }
+            event.write(&mut out);
+        }
+        out.push(']');
+    }
+    out.push_str(",\"messages\":[");
+    let said = state.transcript.actions().iter().filter(|action| !action.superseded);
+    for (i, action) in said.enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        out.push_str(&format!("{{\"type\":\"{}\"", name(action.kind)));
+        let own = [
+            ("taskId", &action.task),
+            ("agentId", &action.agent),
+            ("timestamp", &action.timestamp),
+        ];
+        for (name, value) in own {
+            push(name, value.as_ref(), &mut out);
+        }
+        if !action.pieces.is_empty() {
+            out.push_str(&format!(",\"text\":{}", quote(&action.text())));
+        }
+        for (name, value) in action.fields() {
+            push(name, Some(value), &mut out);
+        }
+        out.push('}');
+    }
+    out.push(']');
+    let rest = value.to_string();
+    if let Some(members) = rest.strip_prefix('{') {
+        out.push(',');
+        out.push_str(members);
+    }
+    out
+}
+
+fn push(name: &str, value: Option<&Raw<'_>>, out: &mut String) {
+    if let Some(value) = value {
+        out.push_str(&format!(",{}:{value}", quote(name)));
+    }
+}
+
+fn name(kind: ActionKind) -> &'static str {
+    match kind {
+        ActionKind::UserMessage => "user-message",
+        ActionKind::AssistantMessage => "assistant-message",
+        ActionKind::Thinking => "thinking",
+        ActionKind::ToolCall => "tool-call",
+        ActionKind::ToolReturn => "tool-return",
+        ActionKind::System => "system",
+    }
+}
+
+fn participant(of: &selvedge_protocol::journal::fold::Participant) -> Value {
+    let mut out = Map::new();
+    out.insert("id".into(), of.id.clone().into());
+    out.insert("left".into(), of.left.into());
+    let joined = of.joined.as_ref();
+    for name in ["role", "name", "model"] {
+        if let Some(value) = joined.and_then(|joined| joined.str(name)) {
+            out.insert(name.into(), value.into_owned().into());
+        }
+    }
+    Value::Object(out)
+}
+
+fn task(of: &selvedge_protocol::journal::fold::Task) -> Value {
+    json!({
+        "id": of.id,
+        "parent": of.parent,
+        "agent": of.agent,
+        "initiator": of.initiator,
+        "status": of.state.name(),
+        "message": of.message,
+        "began": of.began,
+        "ended": of.ended,
+    })
+}
+
+fn usage(
+    ((agent, model), of): (&(String, String), &selvedge_protocol::journal::fold::Tokens),
+) -> Value {
+    json!({
+        "agent": agent,
+        "model": model,
+        "input": of.input,
+        "output": of.output,
+        "cached": of.cached,
+        "reasoning": of.reasoning,
+        "calls": of.calls,
+        "cost": of.cost,
+    })
+}
+
+fn artifact((id, of): (&String, &selvedge_protocol::journal::fold::Artifact)) -> Value {
+    let versions = of.versions.iter().enumerate().map(|(i, version)| {
+        json!({ "version": i + 1, "complete": version.complete, "rows": version.rows })
+    });
+    json!({
+        "id": id,
+        "kind": format!("{:?}", of.kind).to_lowercase(),
+        "name": of.name,
+        "description": of.description,
+        "versions": versions.collect::<Vec<_>>(),
+    })
+}
