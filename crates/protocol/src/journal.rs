@@ -10,8 +10,10 @@ pub mod flow;
 pub mod fold;
 pub mod kind;
 pub mod transcript;
+mod visibility;
 
 pub use batch::{Batch, Entry, Unread, Why};
 pub use cursor::{Cursor, CursorError};
 pub use event::Event;
 pub use kind::Kind;
+pub use visibility::Visibility;

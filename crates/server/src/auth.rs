@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use selvedge_protocol::journal::Visibility;
 use selvedge_store::ThreadKey;
 
 /// What a caller may do.
@@ -13,27 +14,6 @@ pub enum Scope {
     Read,
     /// Append to threads.
     Write,
-}
-
-/// What may be seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Visibility {
-    Public,
-    Participants,
-    Operator,
-    Internal,
-}
-
-impl Visibility {
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "public" => Self::Public,
-            "participants" => Self::Participants,
-            "operator" => Self::Operator,
-            "internal" => Self::Internal,
-            _ => return None,
-        })
-    }
 }
 
 /// Whoever makes a request.

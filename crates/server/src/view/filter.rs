@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 
+use selvedge_protocol::journal::Visibility;
 use selvedge_protocol::json::{Doc, Node};
-
-use crate::auth::Visibility;
 
 /// What a reader asked for, and may see.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -92,7 +91,7 @@ impl Sieve {
         let root = doc.root();
         let kind = root.get("kind")?.str()?;
         let filter = &self.filter;
-        let visible = visibility(root, &kind) <= filter.sees;
+        let visible = Visibility::of(root, &kind) <= filter.sees;
         let wanted = filter.kinds.is_empty() || filter.kinds.iter().any(|k| matches(k, &kind));
         let passes = visible
             && wanted
@@ -132,13 +131,6 @@ fn matches(pattern: &str, kind: &str) -> bool {
         Some(prefix) => kind.starts_with(prefix),
         None => pattern == kind,
     }
-}
-
-/// Who may see an event: what it says, but never more than its kind allows.
-fn visibility(event: Node<'_, '_>, kind: &str) -> Visibility {
-    let own = event.get("visibility").and_then(Node::str);
-    let own = own.and_then(|name| Visibility::named(&name)).unwrap_or(Visibility::Participants);
-    if kind.starts_with("internal:") { Visibility::Internal } else { own }
 }
 
 fn thoughts_pass(filter: &Filter, event: Node<'_, '_>, kind: &str) -> bool {

@@ -74,7 +74,29 @@ impl TaskState {
         }
     }
 
-    fn named(name: &str) -> Option<Self> {
+    /// The state that an event brings its task to, unless the task is over.
+    pub fn after(event: &Event<'_>) -> Option<Self> {
+        Some(match event.kind() {
+            Kind::TaskStatus => {
+                return event.get("status").and_then(Raw::body).and_then(Self::named);
+            }
+            Kind::TaskComplete => Self::Completed,
+            Kind::InputRequired | Kind::ToolInputRequired => Self::WaitingInput,
+            Kind::AuthRequired => Self::WaitingAuth,
+            Kind::InputReceived
+            | Kind::AuthCompleted
+            | Kind::StepStarted
+            | Kind::ContentDelta
+            | Kind::ContentComplete
+            | Kind::ToolStart
+            | Kind::ToolCall
+            | Kind::ThoughtStream => Self::Working,
+            _ => return None,
+        })
+    }
+
+    /// The state of that name.
+    pub fn named(name: &str) -> Option<Self> {
         [
             Self::Created,
             Self::Working,
@@ -152,32 +174,16 @@ impl Tasks {
         if let Some(parent) = text("parentTaskId") {
             self.adopt(&parent, id);
         }
-        let state = match event.kind() {
-            Kind::TaskCreated => None,
-            Kind::TaskStatus => event.get("status").and_then(Raw::body).and_then(TaskState::named),
-            Kind::TaskComplete => Some(TaskState::Completed),
-            Kind::SubtaskCreated => {
-                if let Some(child) = text("subtaskId") {
-                    self.adopt(id, &child);
-                    if let Some(agent) = text("agentId") {
-                        self.entry(&child).agent = Some(agent);
-                    }
-                }
-                None
+        if event.kind() == Kind::SubtaskCreated
+            && let Some(child) = text("subtaskId")
+        {
+            self.adopt(id, &child);
+            if let Some(agent) = text("agentId") {
+                self.entry(&child).agent = Some(agent);
             }
-            Kind::InputRequired | Kind::ToolInputRequired => Some(TaskState::WaitingInput),
-            Kind::AuthRequired => Some(TaskState::WaitingAuth),
-            Kind::InputReceived | Kind::AuthCompleted => Some(TaskState::Working),
-            Kind::StepStarted
-            | Kind::ContentDelta
-            | Kind::ContentComplete
-            | Kind::ToolStart
-            | Kind::ToolCall
-            | Kind::ThoughtStream => Some(TaskState::Working),
-            _ => None,
-        };
+        }
         let task = self.entry(id);
-        let Some(state) = state else { return false };
+        let Some(state) = TaskState::after(event) else { return false };
         if !task.state.is_terminal() {
             task.state = state;
             if matches!(event.kind(), Kind::TaskStatus | Kind::TaskComplete)

@@ -31,19 +31,13 @@ pub struct Tokens {
     pub cost: f64,
 }
 
-impl Usage {
-    pub(super) fn apply(&mut self, event: &Event<'_>) {
-        let task = event.get("taskId").map_or_else(String::new, ToString::to_string);
+impl Tokens {
+    /// What an event tells of tokens used. An `llm-usage` of a task whose `step-finished` told its
+    /// own would count twice.
+    pub fn told(event: &Event<'_>) -> Option<Self> {
         match event.kind() {
-            Kind::StepFinished | Kind::Message => {
-                let Some(usage) = event.get("usage") else { return };
-                let Some(doc) = usage.doc() else { return };
-                if event.kind() == Kind::StepFinished {
-                    self.told.insert(task);
-                }
-                self.add(event, tokens(doc.root()));
-            }
-            Kind::LlmUsage if !self.told.contains(&task) => {
+            Kind::StepFinished | Kind::Message => Some(tokens(event.get("usage")?.doc()?.root())),
+            Kind::LlmUsage => {
                 let count = |field: &str| {
                     event.get(field).and_then(Raw::i64).and_then(|n| u64::try_from(n).ok())
                 };
@@ -51,21 +45,33 @@ impl Usage {
                     let value = event.at(field, pointer)?.i64()?;
                     u64::try_from(value).ok()
                 };
-                self.add(
-                    event,
-                    Tokens {
-                        input: count("prompt_tokens").unwrap_or(0),
-                        output: count("completion_tokens").unwrap_or(0),
-                        cached: detail("prompt_tokens_details", "/cached_tokens").unwrap_or(0),
-                        reasoning: detail("completion_tokens_details", "/reasoning_tokens")
-                            .unwrap_or(0),
-                        calls: 1,
-                        cost: event.get("cost").and_then(Raw::f64).unwrap_or(0.0),
-                    },
-                );
+                Some(Self {
+                    input: count("prompt_tokens").unwrap_or(0),
+                    output: count("completion_tokens").unwrap_or(0),
+                    cached: detail("prompt_tokens_details", "/cached_tokens").unwrap_or(0),
+                    reasoning: detail("completion_tokens_details", "/reasoning_tokens")
+                        .unwrap_or(0),
+                    calls: 1,
+                    cost: event.get("cost").and_then(Raw::f64).unwrap_or(0.0),
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Usage {
+    pub(super) fn apply(&mut self, event: &Event<'_>) {
+        let Some(tokens) = Tokens::told(event) else { return };
+        let task = event.get("taskId").map_or_else(String::new, ToString::to_string);
+        match event.kind() {
+            Kind::LlmUsage if self.told.contains(&task) => return,
+            Kind::StepFinished => {
+                self.told.insert(task);
             }
             _ => {}
         }
+        self.add(event, tokens);
     }
 
     fn add(&mut self, event: &Event<'_>, tokens: Tokens) {

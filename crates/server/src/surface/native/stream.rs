@@ -6,8 +6,9 @@ use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, header};
+use selvedge_protocol::journal::Visibility;
 
-use crate::auth::{Principal, Visibility};
+use crate::auth::Principal;
 use crate::extract::Id;
 use crate::query::Query;
 use crate::view::{Descendants, Filter, Format, Kind, Reader, Start, Thoughts};

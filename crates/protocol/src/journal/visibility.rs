@@ -1,0 +1,38 @@
+//! Who may see an event.
+
+use crate::json::Node;
+
+/// Who may see something, from the widest circle to the narrowest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Visibility {
+    /// Anyone.
+    Public,
+    /// Whoever takes part in the thread.
+    Participants,
+    /// Whoever runs the place.
+    Operator,
+    /// Nobody without the operator's grant.
+    Internal,
+}
+
+impl Visibility {
+    /// The visibility of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "public" => Self::Public,
+            "participants" => Self::Participants,
+            "operator" => Self::Operator,
+            "internal" => Self::Internal,
+            _ => return None,
+        })
+    }
+
+    /// Who may see an event: what it says, but never more than its kind allows.
+    pub fn of(event: Node<'_, '_>, kind: &str) -> Self {
+        if kind.starts_with("internal:") {
+            return Self::Internal;
+        }
+        let own = event.get("visibility").and_then(Node::str);
+        own.and_then(|name| Self::named(&name)).unwrap_or(Self::Participants)
+    }
+}
