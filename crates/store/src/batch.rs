@@ -58,6 +58,17 @@ impl Batch {
         self.size
     }
 
+    /// The same without what comes after a sequence number.
+    pub(crate) fn upto(mut self, seq: u64) -> Self {
+        self.lines.truncate((seq + 1).saturating_sub(self.first) as usize);
+        Self::new(self.first, self.at, self.lines)
+    }
+
+    /// Its events with their sequence numbers.
+    pub(crate) fn events(&self) -> impl Iterator<Item = (u64, &Bytes)> {
+        self.lines.iter().enumerate().map(|(i, (event, _))| (self.first + i as u64, event))
+    }
+
     /// Its entries after a sequence number.
     pub fn after(&self, seq: u64) -> impl Iterator<Item = Entry> + '_ {
         let skip = (seq + 1).saturating_sub(self.first) as usize;

@@ -34,6 +34,20 @@ pub enum AppendError {
     Storage(String),
 }
 
+/// Why a thread was not deleted, or what follows the journal not built anew.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages tell")]
+pub enum TendError {
+    #[error("thread not found")]
+    NotFound,
+    #[error("too many appends are waiting; try again")]
+    Busy,
+    #[error("the store is closed")]
+    Closed,
+    #[error("could not write: {0}")]
+    Storage(String),
+}
+
 /// Why something could not be read.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages tell")]
@@ -42,6 +56,8 @@ pub enum ReadError {
     Storage(#[from] rusqlite::Error),
     #[error("row {row} of the journal is damaged")]
     Damaged { row: i64 },
+    #[error("`{0}` is no place in a list")]
+    BadPlace(String),
 }
 
 /// Why a store could not be opened.

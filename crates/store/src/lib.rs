@@ -18,16 +18,25 @@
 //! ```
 
 mod append;
+mod ask;
 mod batch;
 mod error;
 mod live;
+mod progress;
+mod query;
 mod sqlite;
 mod store;
 mod thread;
 
 pub use append::{Append, Appended, Create, Draft, Expect, Key, Limits};
 pub use batch::{Batch, Entry, Page};
-pub use error::{AppendError, OpenError, ReadError};
+pub use error::{AppendError, OpenError, ReadError, TendError};
 pub use live::{Ahead, Tail};
+pub use progress::Progress;
+pub use query::{
+    Artifact, ArtifactVersion, DayUsage, Found, InboxItem, InboxKind, InboxQuery, Listed,
+    Participant, Piece, Place, Scalar, Summary, Task, ThreadQuery, ThreadStatus, Usage,
+    WhichVersion,
+};
 pub use store::{Options, Store};
 pub use thread::{Branch, ThreadKey, ThreadRef};

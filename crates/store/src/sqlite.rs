@@ -1,12 +1,22 @@
 //! The store in one SQLite file.
 
+mod catch_up;
 mod follow;
+mod handle;
+mod marks;
 pub(crate) mod open;
+mod project;
+pub(crate) mod query;
 mod read;
 mod recent;
 mod schema;
+mod search;
+mod sweep;
+mod tend;
+mod text;
 mod writer;
 
+pub(crate) use handle::WriterHandle;
 pub(crate) use read::Readers;
 pub(crate) use recent::Recent;
-pub(crate) use writer::{Writer, WriterHandle};
+pub(crate) use writer::Writer;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::live::{Live, Tail};
 use crate::sqlite::{Readers, Recent, Writer, WriterHandle, open};
 use crate::{
-    Append, AppendError, Appended, Limits, OpenError, Page, ReadError, ThreadKey, ThreadRef,
+    Append, AppendError, Appended, Limits, OpenError, Page, Progress, ReadError, TendError,
+    ThreadKey, ThreadRef,
 };
 
 /// How to open a store.
@@ -85,8 +86,33 @@ impl Store {
         Ok(tail)
     }
 
+    /// Deletes a thread. It is gone when this answers, and its id can be used again; its rows are
+    /// removed behind. Threads that branched off from it keep their shared past.
+    pub async fn delete(&self, key: ThreadKey) -> Result<(), TendError> {
+        self.inner.writer.delete(key).await
+    }
+
     /// Waits until all that follows behind the acknowledgement has caught up.
-    pub async fn settle(&self) -> Result<(), AppendError> {
-        self.inner.writer.settle().await
+    pub async fn settle(&self) -> Result<(), TendError> {
+        while !self.inner.writer.catch_up().await?.is_done() {}
+        Ok(())
+    }
+
+    /// Drops all that follows the journal and builds it anew, telling how far it has come. The
+    /// store serves meanwhile; lists and search are not complete until it is done. Stopped, it
+    /// goes on when the store is opened again.
+    pub async fn rebuild(&self, mut progress: impl FnMut(Progress)) -> Result<(), TendError> {
+        let mut now = self.inner.writer.rebuild().await?;
+        while !now.is_done() {
+            progress(now);
+            now = self.inner.writer.catch_up().await?;
+        }
+        progress(now);
+        Ok(())
+    }
+
+    /// Connections to read with.
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.inner.readers
     }
 }

@@ -3,12 +3,14 @@
 //! Invariant: what follows is written together with how far it has come, so that a stopped store
 //! goes on where it was. None of it is needed to answer an append.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use rusqlite::{Connection, params};
 
+use super::marks::{self, What};
+use super::project::Projection;
 use crate::{Batch, Key};
 
 /// A committed row that has not been followed.
@@ -109,19 +111,7 @@ impl Backlog {
             return Ok(None);
         };
         let upto = last.row;
-        // It can be made again, so it need not be on disk at once; the next append's commit
-        // takes it along.
-        conn.pragma_update(None, "synchronous", "normal")?;
-        let result = conn.execute_batch("BEGIN IMMEDIATE").and_then(|()| {
-            let threads = self.write(conn, count, upto)?;
-            conn.execute_batch("COMMIT")?;
-            Ok(threads)
-        });
-        if result.is_err() {
-            let _ = conn.execute_batch("ROLLBACK");
-        }
-        conn.pragma_update(None, "synchronous", "full")?;
-        let threads = result?;
+        let threads = marks::lightly(conn, |conn| self.write(conn, count, upto))?;
         for item in self.items.drain(..count) {
             if let Some(key) = item.key {
                 self.keys.remove(&(item.thread, key.text));
@@ -131,7 +121,7 @@ impl Backlog {
     }
 
     fn write(&self, conn: &Connection, count: usize, upto: i64) -> rusqlite::Result<Vec<i64>> {
-        let mut heads: HashMap<i64, (u64, i64)> = HashMap::new();
+        let mut threads = HashSet::new();
         let mut position =
             conn.prepare_cached("INSERT INTO position (thread, last, row) VALUES (?1, ?2, ?3)")?;
         let mut key =
@@ -141,15 +131,18 @@ impl Backlog {
             if let Some(own) = &item.key {
                 key.execute(params![item.thread, own.text, item.row])?;
             }
-            heads.insert(item.thread, (item.batch.last(), item.batch.at));
+            threads.insert(item.thread);
         }
-        let mut head =
-            conn.prepare_cached("UPDATE thread SET head = ?2, updated = ?3 WHERE num = ?1")?;
-        for (thread, (last, at)) in &heads {
-            head.execute(params![thread, *last as i64, at])?;
+        // Only after the places of all rows: a branch's past is read through them.
+        if marks::get(conn, What::Projection)? == marks::get(conn, What::Position)? {
+            let mut projection = Projection::new(conn);
+            for item in self.items.iter().take(count) {
+                projection.apply(item.thread, &item.batch)?;
+            }
+            projection.write()?;
+            marks::set(conn, What::Projection, upto)?;
         }
-        conn.prepare_cached("UPDATE followed SET row = ?1 WHERE what = 'position'")?
-            .execute(params![upto])?;
-        Ok(heads.into_keys().collect())
+        marks::set(conn, What::Position, upto)?;
+        Ok(threads.into_iter().collect())
     }
 }

@@ -155,10 +155,17 @@ pub(super) fn find_thread(
     key: &ThreadKey,
 ) -> rusqlite::Result<Option<ThreadRef>> {
     let mut found = conn.prepare_cached(
-        "SELECT num, epoch, created, parent, fork FROM thread WHERE tenant = ?1 AND id = ?2",
+        "SELECT num, epoch, created, parent, fork FROM thread \
+         WHERE tenant = ?1 AND id = ?2 AND deleted IS NULL",
     )?;
     let found = found.query_row(params![&*key.tenant, &*key.id], columns).optional()?;
     found.map(|columns| thread(conn, columns)).transpose()
+}
+
+/// Whether a thread is there and not deleted.
+pub(super) fn is_live(conn: &Connection, thread: i64) -> rusqlite::Result<bool> {
+    conn.prepare_cached("SELECT 1 FROM thread WHERE num = ?1 AND deleted IS NULL")?
+        .exists(params![thread])
 }
 
 type Columns = (i64, i64, i64, Option<i64>, i64);

@@ -3,7 +3,8 @@
 use rusqlite::{Connection, Transaction};
 
 /// The steps, in order; a database's `user_version` counts those it has taken.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
 CREATE TABLE thread (
     num INTEGER PRIMARY KEY,
     tenant TEXT NOT NULL,
@@ -47,7 +48,179 @@ CREATE TABLE followed (
     row INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 INSERT INTO followed VALUES ('position', 0);
-"];
+",
+    "
+-- A deleted thread frees its id at once. Its rows go behind, but for those its branches share.
+ALTER TABLE thread DROP COLUMN head;
+ALTER TABLE thread DROP COLUMN updated;
+ALTER TABLE thread ADD COLUMN deleted INTEGER;
+ALTER TABLE thread ADD COLUMN swept INTEGER NOT NULL DEFAULT 0;
+DROP INDEX thread_by_id;
+CREATE UNIQUE INDEX thread_by_id ON thread (tenant, id) WHERE deleted IS NULL;
+CREATE INDEX thread_by_parent ON thread (parent) WHERE parent IS NOT NULL;
+CREATE INDEX thread_to_sweep ON thread (num) WHERE deleted IS NOT NULL AND swept = 0;
+
+-- Which code made what follows: another version makes it anew.
+ALTER TABLE followed ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
+INSERT INTO followed VALUES ('projection', 0, 0), ('search', 0, 0);
+
+-- What a list of threads shows. `working` to `told` are what the next event is judged by.
+CREATE TABLE summary (
+    thread INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    head INTEGER NOT NULL,
+    updated INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    title TEXT,
+    metadata TEXT,
+    words TEXT,
+    messages INTEGER NOT NULL,
+    tasks INTEGER NOT NULL,
+    participants INTEGER NOT NULL,
+    artifacts INTEGER NOT NULL,
+    working INTEGER NOT NULL,
+    waiting INTEGER NOT NULL,
+    pending INTEGER NOT NULL,
+    failed INTEGER NOT NULL,
+    made INTEGER NOT NULL,
+    told INTEGER NOT NULL
+) STRICT;
+CREATE INDEX summary_by_update ON summary (tenant, updated, thread);
+CREATE INDEX summary_by_status ON summary (tenant, status, updated, thread);
+
+CREATE TABLE participant (
+    thread INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    nth INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    role TEXT,
+    name TEXT,
+    gone INTEGER NOT NULL,
+    PRIMARY KEY (thread, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX participant_by_id ON participant (tenant, id, thread);
+
+-- Scalars of a thread's metadata, as canonical JSON, to filter by.
+CREATE TABLE label (
+    thread INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    PRIMARY KEY (thread, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX label_by_value ON label (tenant, key, value, thread);
+
+CREATE TABLE task (
+    thread INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    nth INTEGER NOT NULL,
+    parent TEXT,
+    agent TEXT,
+    initiator TEXT,
+    model TEXT,
+    state TEXT NOT NULL,
+    announced INTEGER NOT NULL,
+    told INTEGER NOT NULL,
+    began INTEGER NOT NULL,
+    began_at INTEGER NOT NULL,
+    ended INTEGER,
+    ended_at INTEGER,
+    PRIMARY KEY (thread, id)
+) STRICT, WITHOUT ROWID;
+
+-- Questions and requests for credentials; open until `closed` names the event that ended them.
+CREATE TABLE inbox (
+    thread INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    id TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    task TEXT,
+    seq INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    type TEXT,
+    prompt TEXT,
+    require_user INTEGER NOT NULL,
+    expires INTEGER,
+    closed INTEGER,
+    answered INTEGER,
+    PRIMARY KEY (thread, kind, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX inbox_open ON inbox (tenant, at, thread, seq) WHERE closed IS NULL;
+CREATE INDEX inbox_open_by_task ON inbox (thread, task) WHERE closed IS NULL;
+
+CREATE TABLE artifact (
+    thread INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    nth INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    name TEXT,
+    description TEXT,
+    versions INTEGER NOT NULL,
+    PRIMARY KEY (thread, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE artifact_version (
+    thread INTEGER NOT NULL,
+    artifact TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    mime TEXT,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    rows INTEGER NOT NULL,
+    complete INTEGER NOT NULL,
+    next INTEGER NOT NULL,
+    final INTEGER,
+    PRIMARY KEY (thread, artifact, version)
+) STRICT, WITHOUT ROWID;
+-- Chunks that came before the ones they follow.
+CREATE TABLE artifact_early (
+    thread INTEGER NOT NULL,
+    artifact TEXT NOT NULL,
+    chunk INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    rows INTEGER NOT NULL,
+    PRIMARY KEY (thread, artifact, chunk)
+) STRICT, WITHOUT ROWID;
+
+-- `shared` is what a branch has from the thread it came from, where it is counted already.
+CREATE TABLE usage (
+    thread INTEGER NOT NULL,
+    shared INTEGER NOT NULL,
+    day INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    model TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    input INTEGER NOT NULL,
+    output INTEGER NOT NULL,
+    cached INTEGER NOT NULL,
+    reasoning INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    cost REAL NOT NULL,
+    PRIMARY KEY (thread, shared, day, agent, model)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX usage_by_day ON usage (tenant, day) WHERE shared = 0;
+
+-- An index without the text; a row's number says where in the journal the text is.
+CREATE VIRTUAL TABLE search USING fts5 (
+    text, tenant, content = '', contentless_delete = 1,
+    tokenize = 'unicode61 remove_diacritics 2'
+);
+",
+];
+
+/// Tables that are made from events, in [`super::project`].
+pub(super) const PROJECTIONS: &[&str] = &[
+    "summary",
+    "participant",
+    "label",
+    "task",
+    "inbox",
+    "artifact",
+    "artifact_version",
+    "artifact_early",
+    "usage",
+];
 
 /// The version this code writes.
 pub(super) const VERSION: i64 = STEPS.len() as i64;

@@ -5,17 +5,18 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
-use tokio::sync::oneshot;
 
 use super::follow::{Backlog, Item, Used};
-use super::read::{find_thread, written_head};
+use super::handle::{Command, Reply, WriterHandle};
+use super::marks;
+use super::read::{find_thread, is_live, written_head};
 use super::recent::{Place, Recent};
+use super::tend::Behind;
 use crate::live::Live;
 use crate::{
     Append, AppendError, Appended, Batch, Branch, Create, Expect, Key, ThreadKey, ThreadRef,
@@ -34,66 +35,26 @@ const KNOWN: usize = 500_000;
 const PATIENCE: Duration = Duration::from_millis(20);
 const BACKLOG: usize = 512;
 const BACKLOG_MAX: usize = 100_000;
+/// How long one step of catching up may take, and the wait after one that failed.
+const CATCH_UP_IDLE: Duration = Duration::from_millis(20);
+const CATCH_UP_BUSY: Duration = Duration::from_millis(4);
+const STUCK: Duration = Duration::from_secs(1);
 /// Pages of the write-ahead log after which it is copied back, when idle or at once.
 const CHECKPOINT_IDLE: i64 = 1000;
 const CHECKPOINT_BUSY: i64 = 64_000;
 
-type Reply = oneshot::Sender<Result<Appended, AppendError>>;
-
-enum Command {
-    Append(Box<Append>, Reply),
-    Settle(oneshot::Sender<()>),
-}
-
-/// The way to the writer.
-#[derive(Debug)]
-pub(crate) struct WriterHandle {
-    sender: Option<SyncSender<Command>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-impl WriterHandle {
-    pub(crate) async fn append(&self, append: Append) -> Result<Appended, AppendError> {
-        let (reply, answer) = oneshot::channel();
-        self.send(Command::Append(Box::new(append), reply))?;
-        answer.await.unwrap_or(Err(AppendError::Closed))
-    }
-
-    pub(crate) async fn settle(&self) -> Result<(), AppendError> {
-        let (reply, answer) = oneshot::channel();
-        self.send(Command::Settle(reply))?;
-        answer.await.map_err(|_| AppendError::Closed)
-    }
-
-    fn send(&self, command: Command) -> Result<(), AppendError> {
-        let sender = self.sender.as_ref().ok_or(AppendError::Closed)?;
-        sender.try_send(command).map_err(|error| match error {
-            TrySendError::Full(_) => AppendError::Busy,
-            TrySendError::Disconnected(_) => AppendError::Closed,
-        })
-    }
-}
-
-impl Drop for WriterHandle {
-    fn drop(&mut self) {
-        self.sender = None;
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // What was taken is committed before the store is gone.
-            let _ = thread.join();
-        }
-    }
-}
-
 /// The writer's own state.
 pub(crate) struct Writer {
-    conn: Connection,
+    pub(super) conn: Connection,
     live: Arc<Live>,
     recent: Arc<Recent>,
-    backlog: Backlog,
+    pub(super) backlog: Backlog,
     known: HashMap<ThreadKey, Known>,
-    next_row: i64,
+    pub(super) next_row: i64,
+    next_thread: i64,
     clock: i64,
+    /// What there is to be caught up with behind the backlog.
+    pub(super) behind: Behind,
     /// How many appends the last commit had, and how long to wait for as many again.
     group: usize,
     gather: Duration,
@@ -145,8 +106,16 @@ impl Writer {
         live: Arc<Live>,
         recent: Arc<Recent>,
     ) -> rusqlite::Result<WriterHandle> {
-        let next_row =
-            conn.query_row("SELECT coalesce(max(row), 0) + 1 FROM journal", [], |row| row.get(0))?;
+        marks::renew(&conn)?;
+        // Beyond what was ever followed, too: the last rows may have been deleted since.
+        let next_row = conn.query_row(
+            "SELECT max(coalesce((SELECT max(row) FROM journal), 0), \
+                        (SELECT max(row) FROM followed)) + 1",
+            [],
+            |row| row.get(0),
+        )?;
+        let next_thread =
+            conn.query_row("SELECT coalesce(max(num), 0) + 1 FROM thread", [], |row| row.get(0))?;
         let mut backlog = Backlog::load(&conn)?;
         backlog.follow(&conn, usize::MAX)?;
         let (sender, receiver) = sync_channel(QUEUE);
@@ -157,7 +126,9 @@ impl Writer {
             backlog,
             known: HashMap::new(),
             next_row,
+            next_thread,
             clock: 0,
+            behind: Behind::Something,
             group: 1,
             gather: Duration::ZERO,
         };
@@ -165,14 +136,16 @@ impl Writer {
             .name("journal".into())
             .spawn(move || writer.run(&receiver))
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-        Ok(WriterHandle { sender: Some(sender), thread: Mutex::new(Some(thread)) })
+        Ok(WriterHandle::new(sender, thread))
     }
 
     fn run(&mut self, commands: &Receiver<Command>) {
         let mut since = Instant::now();
         loop {
-            let wait = match self.backlog.len() {
-                0 => Duration::from_secs(3600),
+            let wait = match (self.backlog.len(), self.behind) {
+                (0, Behind::Nothing) => Duration::from_secs(3600),
+                (0, Behind::Something) => Duration::ZERO,
+                (0, Behind::Stuck) => STUCK,
                 _ => PATIENCE.saturating_sub(since.elapsed()),
             };
             let first = match commands.recv_timeout(wait) {
@@ -190,6 +163,8 @@ impl Writer {
             let late = since.elapsed() >= PATIENCE;
             if idle || late || self.backlog.len() >= BACKLOG {
                 self.follow();
+                // After the places of rows, which readers wait for.
+                self.catch_up(if idle { CATCH_UP_IDLE } else { CATCH_UP_BUSY });
                 since = Instant::now();
             }
         }
@@ -200,7 +175,7 @@ impl Writer {
     /// Takes a command and what else is waiting.
     fn take(&mut self, first: Command, commands: &Receiver<Command>) {
         let mut group: Vec<(Box<Append>, Reply)> = Vec::with_capacity(self.group);
-        let mut settle = Vec::new();
+        let mut other = None;
         let mut bytes = 0;
         let mut next = Some(first);
         let patience = Instant::now() + self.gather;
@@ -210,14 +185,17 @@ impl Writer {
                     bytes += append.events.iter().map(crate::Draft::size).sum::<usize>();
                     group.push((append, reply));
                 }
-                Command::Settle(reply) => settle.push(reply),
+                command => {
+                    other = Some(command);
+                    break;
+                }
             }
             if group.len() >= GROUP || bytes >= GROUP_BYTES {
                 break;
             }
             next = commands.try_recv().ok();
             // Those answered last are about to come again: a commit costs more than the wait.
-            if next.is_none() && settle.is_empty() && group.len() < self.group {
+            if next.is_none() && group.len() < self.group {
                 let wait = patience.saturating_duration_since(Instant::now());
                 next = commands.recv_timeout(wait).ok();
             }
@@ -228,20 +206,15 @@ impl Writer {
             self.commit(group);
             self.gather = (begin.elapsed() / 4).min(GATHER);
         }
-        if !settle.is_empty() {
-            while self.backlog.len() > 0 && self.follow() {}
-            for reply in settle {
-                let _ = reply.send(());
-            }
+        // In the order asked: after the appends before it.
+        if let Some(other) = other {
+            self.tend(other);
         }
     }
 
     /// Commits appends together and answers them.
     fn commit(&mut self, group: Vec<(Box<Append>, Reply)>) {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let now = now.map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
-        // Never back: `at` is when it was recorded, in the order of recording.
-        self.clock = self.clock.max(now);
+        self.tick();
         // Only here: inside a commit nothing else knows the heads it has moved.
         if self.known.len() >= KNOWN {
             self.known.clear();
@@ -287,6 +260,19 @@ impl Writer {
             // The caller may have gone; what it appended stays.
             let _ = reply.send(answer);
         }
+    }
+
+    /// The time. Never back: `at` is when it was recorded, in the order of recording.
+    pub(super) fn tick(&mut self) -> i64 {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = now.map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+        self.clock = self.clock.max(now);
+        self.clock
+    }
+
+    /// Forgets a thread whose name means another from now on.
+    pub(super) fn forget(&mut self, key: &ThreadKey) {
+        self.known.remove(key);
     }
 
     /// Writes one append inside the transaction. Refused, it leaves nothing there.
@@ -360,6 +346,9 @@ impl Writer {
             Create::Never => Err(Stop::Refused(AppendError::NotFound)),
             Create::IfMissing | Create::New => Ok(Target::New(None)),
             Create::Branch { from, at } => {
+                if !is_live(&self.conn, from.num)? {
+                    return Err(Stop::Refused(AppendError::NotFound));
+                }
                 let head = self.head(from)?;
                 if *at > head {
                     return Err(Stop::Refused(AppendError::BadBranch { head }));
@@ -377,16 +366,20 @@ impl Writer {
         }
     }
 
-    fn create(&self, key: &ThreadKey, branch: Option<Branch>) -> rusqlite::Result<ThreadRef> {
+    fn create(&mut self, key: &ThreadKey, branch: Option<Branch>) -> rusqlite::Result<ThreadRef> {
         let epoch = RandomState::new().build_hasher().finish() & 0x7fff_ffff;
         let mut insert = self.conn.prepare_cached(
-            "INSERT INTO thread (tenant, id, epoch, created, parent, fork, head, updated) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?4)",
+            "INSERT INTO thread (num, tenant, id, epoch, created, parent, fork) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?;
+        // Counted here: SQLite would give the number of a deleted thread again, and who still
+        // reads that one would get this one's events.
+        let num = self.next_thread;
+        self.next_thread += 1;
         let parent = branch.as_ref().map(|branch| branch.parent.num);
         let fork = branch.as_ref().map_or(0, |branch| branch.at as i64);
         let (tenant, id) = (&*key.tenant, &*key.id);
-        let num = insert.insert(params![tenant, id, epoch as i64, self.clock, parent, fork])?;
+        insert.execute(params![num, tenant, id, epoch as i64, self.clock, parent, fork])?;
         Ok(ThreadRef { num, epoch, created: self.clock, branch })
     }
 
@@ -411,12 +404,13 @@ impl Writer {
     }
 
     /// Lets what follows behind catch up a little; `false` if it could not.
-    fn follow(&mut self) -> bool {
+    pub(super) fn follow(&mut self) -> bool {
         let rows = if self.backlog.len() > BACKLOG_MAX { usize::MAX } else { BACKLOG };
         let followed = self.backlog.follow(&self.conn, rows);
         match followed {
             Ok(Some(done)) => {
                 self.recent.forget(done.threads.iter().copied(), done.row);
+                self.behind = Behind::Something;
                 self.checkpoint();
                 true
             }

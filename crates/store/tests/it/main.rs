@@ -2,5 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod append;
+mod crash;
+mod delete;
+mod events;
+mod listing;
 mod model;
+mod projection;
+mod rebuild;
+mod search;
 mod tail;

@@ -1,0 +1,82 @@
+//! Asking a store for more than journals. All of it is made behind the acknowledgement: it may be
+//! some milliseconds late, and [`Store::settle`] waits for it. All of it blocks for the disk.
+
+use std::ops::Range;
+
+use crate::query::{
+    Artifact, DayUsage, Found, InboxItem, InboxQuery, Listed, Participant, Place, Summary, Task,
+    ThreadQuery, Usage, WhichVersion,
+};
+use crate::sqlite::query;
+use crate::{ReadError, Store, ThreadRef};
+
+impl Store {
+    /// A page of threads, the one that was updated last first. A thread that is updated meanwhile
+    /// moves to the front; all others come exactly once.
+    pub fn threads(&self, asked: &ThreadQuery) -> Result<Listed<Summary>, ReadError> {
+        self.readers().with(|conn| query::threads(conn, asked))
+    }
+
+    /// A thread's line in that list.
+    pub fn summary(&self, thread: &ThreadRef) -> Result<Option<Summary>, ReadError> {
+        self.readers().with(|conn| query::summary(conn, thread))
+    }
+
+    /// Who takes part in a thread, in the order they came.
+    pub fn participants(&self, thread: &ThreadRef) -> Result<Vec<Participant>, ReadError> {
+        self.readers().with(|conn| query::participants(conn, thread))
+    }
+
+    /// A thread's tasks, in the order they began.
+    pub fn tasks(&self, thread: &ThreadRef) -> Result<Vec<Task>, ReadError> {
+        self.readers().with(|conn| query::tasks(conn, thread))
+    }
+
+    /// What waits for someone in one thread, the oldest first.
+    pub fn pending(&self, thread: &ThreadRef) -> Result<Vec<InboxItem>, ReadError> {
+        self.readers().with(|conn| query::pending(conn, thread))
+    }
+
+    /// A page of what waits for someone in all threads of a tenant, the oldest first.
+    pub fn inbox(&self, tenant: &str, asked: &InboxQuery) -> Result<Listed<InboxItem>, ReadError> {
+        self.readers().with(|conn| query::inbox(conn, tenant, asked))
+    }
+
+    /// A thread's artifacts with all their versions, in the order they began.
+    pub fn artifacts(&self, thread: &ThreadRef) -> Result<Vec<Artifact>, ReadError> {
+        self.readers().with(|conn| query::artifacts(conn, thread))
+    }
+
+    /// An artifact with the versions asked for, if there are any.
+    pub fn artifact(
+        &self,
+        thread: &ThreadRef,
+        id: &str,
+        which: WhichVersion,
+    ) -> Result<Option<Artifact>, ReadError> {
+        self.readers().with(|conn| query::artifact(conn, thread, id, which))
+    }
+
+    /// Tokens used in a thread, by agent and model.
+    pub fn usage(&self, thread: &ThreadRef) -> Result<Vec<Usage>, ReadError> {
+        self.readers().with(|conn| query::usage(conn, thread))
+    }
+
+    /// Tokens used in all threads of a tenant, by day (counted from 1970, UTC), agent and model.
+    pub fn usage_by_day(&self, tenant: &str, days: Range<i64>) -> Result<Vec<DayUsage>, ReadError> {
+        self.readers().with(|conn| query::usage_by_day(conn, tenant, days))
+    }
+
+    /// A page of events whose finished text has all these words, the newest first. Quoted words
+    /// must stand together, and `*` behind a word stands for any ending. A shared past is found in
+    /// the thread it was written to.
+    pub fn search(
+        &self,
+        tenant: &str,
+        words: &str,
+        limit: usize,
+        after: Option<&Place>,
+    ) -> Result<Listed<Found>, ReadError> {
+        self.readers().with(|conn| query::search(conn, tenant, words, limit, after))
+    }
+}

@@ -1,0 +1,19 @@
+//! What can be asked of the projections, and the answers.
+
+mod artifact;
+mod inbox;
+mod place;
+mod search;
+mod status;
+mod task;
+mod thread;
+mod usage;
+
+pub use artifact::{Artifact, ArtifactVersion, WhichVersion};
+pub use inbox::{InboxItem, InboxKind, InboxQuery};
+pub use place::{Listed, Place};
+pub use search::{Found, Piece};
+pub use status::ThreadStatus;
+pub use task::Task;
+pub use thread::{Participant, Scalar, Summary, ThreadQuery};
+pub use usage::{DayUsage, Usage};

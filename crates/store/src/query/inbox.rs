@@ -1,0 +1,60 @@
+//! What waits for someone.
+
+use super::Place;
+
+/// Which of the things that wait, the oldest first.
+#[derive(Debug, Clone, Default)]
+pub struct InboxQuery {
+    /// Only of this kind.
+    pub kind: Option<InboxKind>,
+    /// Only what a user must answer.
+    pub user_only: bool,
+    /// Only those after this place.
+    pub after: Option<Place>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InboxKind {
+    /// An answer.
+    Input,
+    /// Credentials.
+    Auth,
+}
+
+impl InboxKind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::Auth => "auth",
+        }
+    }
+}
+
+/// Something that waits for someone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InboxItem {
+    /// The thread's id.
+    pub thread: String,
+    /// What is waited for.
+    pub kind: InboxKind,
+    /// `inputId` or `authId`.
+    pub id: String,
+    /// The task that asks.
+    pub task: Option<String>,
+    /// The event that asks.
+    pub seq: u64,
+    /// When it was recorded, in milliseconds since 1970.
+    pub at: i64,
+    /// `inputType` or `authType`.
+    pub ty: Option<String>,
+    /// What is asked, or its beginning.
+    pub prompt: Option<String>,
+    /// Whether only a user may answer.
+    pub require_user: bool,
+    /// Until when, in milliseconds since 1970.
+    pub expires: Option<i64>,
+}

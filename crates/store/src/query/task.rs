@@ -1,0 +1,24 @@
+//! Tasks.
+
+use selvedge_protocol::journal::fold::TaskState;
+
+/// One agent turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// Its id.
+    pub id: String,
+    /// The task it was called from.
+    pub parent: Option<String>,
+    /// The agent at work.
+    pub agent: Option<String>,
+    /// `user` or `agent`.
+    pub initiator: Option<String>,
+    /// The model that was called last.
+    pub model: Option<String>,
+    /// Where it stands.
+    pub state: TaskState,
+    /// The first event that names it, and when that was recorded.
+    pub began: (u64, i64),
+    /// The event that ended it, and when that was recorded.
+    pub ended: Option<(u64, i64)>,
+}

@@ -1,0 +1,81 @@
+//! The way to the writer: what it can be asked, and the channel to ask it through.
+
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use tokio::sync::oneshot;
+
+use crate::{Append, AppendError, Appended, Progress, TendError, ThreadKey};
+
+pub(super) type Reply = oneshot::Sender<Result<Appended, AppendError>>;
+
+/// What the writer can be asked to do.
+pub(super) enum Command {
+    Append(Box<Append>, Reply),
+    /// Deletes a thread.
+    Delete(ThreadKey, oneshot::Sender<Result<(), TendError>>),
+    /// Drops what follows the journal.
+    Rebuild(oneshot::Sender<Result<Progress, TendError>>),
+    /// Catches up a little.
+    CatchUp(oneshot::Sender<Result<Progress, TendError>>),
+}
+
+/// The way to the writer.
+#[derive(Debug)]
+pub(crate) struct WriterHandle {
+    sender: Option<SyncSender<Command>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl WriterHandle {
+    pub(super) fn new(sender: SyncSender<Command>, thread: JoinHandle<()>) -> Self {
+        Self { sender: Some(sender), thread: Mutex::new(Some(thread)) }
+    }
+
+    pub(crate) async fn append(&self, append: Append) -> Result<Appended, AppendError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Append(Box::new(append), reply)).map_err(|error| match error {
+            TendError::Busy => AppendError::Busy,
+            _ => AppendError::Closed,
+        })?;
+        answer.await.unwrap_or(Err(AppendError::Closed))
+    }
+
+    pub(crate) async fn delete(&self, key: ThreadKey) -> Result<(), TendError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Delete(key, reply))?;
+        answer.await.unwrap_or(Err(TendError::Closed))
+    }
+
+    pub(crate) async fn rebuild(&self) -> Result<Progress, TendError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Rebuild(reply))?;
+        answer.await.unwrap_or(Err(TendError::Closed))
+    }
+
+    pub(crate) async fn catch_up(&self) -> Result<Progress, TendError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::CatchUp(reply))?;
+        answer.await.unwrap_or(Err(TendError::Closed))
+    }
+
+    fn send(&self, command: Command) -> Result<(), TendError> {
+        let sender = self.sender.as_ref().ok_or(TendError::Closed)?;
+        sender.try_send(command).map_err(|error| match error {
+            TrySendError::Full(_) => TendError::Busy,
+            TrySendError::Disconnected(_) => TendError::Closed,
+        })
+    }
+}
+
+impl Drop for WriterHandle {
+    fn drop(&mut self) {
+        self.sender = None;
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // What was taken is committed before the store is gone.
+            let _ = thread.join();
+        }
+    }
+}

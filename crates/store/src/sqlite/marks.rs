@@ -1,0 +1,115 @@
+//! How far what follows behind has come, and which code made it.
+
+use rusqlite::{Connection, params};
+
+use super::{project, schema, search};
+
+/// Something that follows the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    /// Where a thread's rows are, and idempotency keys.
+    Position,
+    /// What is known of threads.
+    Projection,
+    /// Words to be found.
+    Search,
+}
+
+impl What {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Position => "position",
+            Self::Projection => "projection",
+            Self::Search => "search",
+        }
+    }
+
+    fn version(self) -> i64 {
+        match self {
+            Self::Position => 0,
+            Self::Projection => project::VERSION,
+            Self::Search => search::VERSION,
+        }
+    }
+}
+
+/// The last row that was followed.
+pub(super) fn get(conn: &Connection, what: What) -> rusqlite::Result<i64> {
+    conn.prepare_cached("SELECT row FROM followed WHERE what = ?1")?
+        .query_row(params![what.name()], |row| row.get(0))
+}
+
+/// Writes down how far it has come; in the same transaction as what it has come to.
+pub(super) fn set(conn: &Connection, what: What, row: i64) -> rusqlite::Result<()> {
+    conn.prepare_cached("UPDATE followed SET row = ?2 WHERE what = ?1")?
+        .execute(params![what.name(), row])?;
+    Ok(())
+}
+
+/// Drops what other code has made, so that it is made anew.
+pub(super) fn renew(conn: &Connection) -> rusqlite::Result<()> {
+    for what in [What::Projection, What::Search] {
+        let made: i64 = conn.query_row(
+            "SELECT version FROM followed WHERE what = ?1",
+            params![what.name()],
+            |row| row.get(0),
+        )?;
+        if made != what.version() {
+            lightly(conn, |conn| reset(conn, what))?;
+        }
+    }
+    Ok(())
+}
+
+/// Drops everything that follows, and builds anew where rows are: what is served while the rest
+/// follows needs that.
+pub(super) fn reset_all(conn: &Connection) -> rusqlite::Result<()> {
+    lightly(conn, |conn| {
+        conn.execute_batch(
+            "DELETE FROM position; DELETE FROM idempotency; \
+             INSERT INTO position (thread, last, row) \
+                 SELECT thread, last, row FROM journal ORDER BY thread, last; \
+             INSERT OR IGNORE INTO idempotency (thread, key, row) \
+                 SELECT j.thread, j.key, j.row FROM journal j JOIN thread t ON t.num = j.thread \
+                 WHERE j.key IS NOT NULL AND t.deleted IS NULL;",
+        )?;
+        reset(conn, What::Projection)?;
+        reset(conn, What::Search)
+    })
+}
+
+fn reset(conn: &Connection, what: What) -> rusqlite::Result<()> {
+    match what {
+        What::Position => {}
+        What::Projection => {
+            for table in schema::PROJECTIONS {
+                conn.execute_batch(&format!("DELETE FROM {table}"))?;
+            }
+        }
+        What::Search => search::clear(conn)?,
+    }
+    conn.execute(
+        "UPDATE followed SET row = 0, version = ?2 WHERE what = ?1",
+        params![what.name(), what.version()],
+    )?;
+    Ok(())
+}
+
+/// Runs a transaction that need not be on disk when it returns: what it writes can be made again,
+/// and the next append's commit takes it along.
+pub(super) fn lightly<T>(
+    conn: &Connection,
+    run: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    conn.pragma_update(None, "synchronous", "normal")?;
+    let result = conn.execute_batch("BEGIN IMMEDIATE").and_then(|()| {
+        let made = run(conn)?;
+        conn.execute_batch("COMMIT")?;
+        Ok(made)
+    });
+    if result.is_err() {
+        let _ = conn.execute_batch("ROLLBACK");
+    }
+    conn.pragma_update(None, "synchronous", "full")?;
+    result
+}

@@ -1,0 +1,159 @@
+//! Projections: what is known of a thread without reading its journal.
+//!
+//! The rules are the fold's (`selvedge_protocol::journal::fold`); here they work on rows. Within a
+//! step the threads, tasks and participants that events touch are held in memory and written once.
+//!
+//! Invariant: what is written depends on the journal alone, not on how it was cut into steps.
+//! Invariant: no event makes a step fail. What does not fit is passed over.
+
+mod artifact;
+mod inbox;
+mod labels;
+mod past;
+mod people;
+mod task;
+mod thread;
+mod usage;
+
+use std::collections::HashMap;
+
+use rusqlite::Connection;
+use selvedge_protocol::journal::{Event, Kind};
+use selvedge_protocol::json::{Doc, Node};
+
+use crate::Batch;
+use thread::Thread;
+
+/// Counts the changes to what projections hold: another number makes them anew.
+pub(super) const VERSION: i64 = 1;
+/// Bytes of an id; events with longer ones are no one's.
+const ID_BYTES: usize = 1024;
+
+/// A step of projecting.
+pub(super) struct Projection<'c> {
+    conn: &'c Connection,
+    threads: HashMap<i64, Option<Thread>>,
+}
+
+impl<'c> Projection<'c> {
+    pub(super) fn new(conn: &'c Connection) -> Self {
+        Self { conn, threads: HashMap::new() }
+    }
+
+    /// Takes a row of the journal in.
+    pub(super) fn apply(&mut self, num: i64, batch: &Batch) -> rusqlite::Result<()> {
+        let thread = match self.threads.entry(num) {
+            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+            std::collections::hash_map::Entry::Vacant(unknown) => {
+                unknown.insert(load(self.conn, num)?)
+            }
+        };
+        match thread {
+            Some(thread) => take(self.conn, thread, batch, Origin::Own),
+            // Deleted.
+            None => Ok(()),
+        }
+    }
+
+    /// Writes what has changed.
+    pub(super) fn write(&mut self) -> rusqlite::Result<()> {
+        for thread in self.threads.values_mut().flatten() {
+            thread.write(self.conn)?;
+        }
+        Ok(())
+    }
+}
+
+/// An event at its place.
+struct Seen<'e, 'a> {
+    event: &'e Event<'a>,
+    seq: u64,
+    at: i64,
+    origin: Origin,
+}
+
+impl Seen<'_, '_> {
+    /// A text field.
+    fn text(&self, name: &str) -> Option<String> {
+        self.event.str(name).map(|text| text.into_owned())
+    }
+
+    /// An id, if it can be one.
+    fn id(&self, name: &str) -> Option<String> {
+        self.text(name).filter(|id| id.len() <= ID_BYTES)
+    }
+}
+
+/// Whose row an event is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// The thread's own.
+    Own,
+    /// One of a thread it branched off from.
+    Shared,
+}
+
+/// The thread as far as it was projected; one that branched off begins with its shared past.
+fn load(conn: &Connection, num: i64) -> rusqlite::Result<Option<Thread>> {
+    if let Some(thread) = Thread::load(conn, num)? {
+        return Ok(Some(thread));
+    }
+    let Some((mut thread, branch)) = Thread::begin(conn, num)? else { return Ok(None) };
+    if let Some((parent, fork)) = branch {
+        past::each(conn, parent, fork, |batch| take(conn, &mut thread, batch, Origin::Shared))?;
+    }
+    Ok(Some(thread))
+}
+
+fn take(
+    conn: &Connection,
+    thread: &mut Thread,
+    batch: &Batch,
+    origin: Origin,
+) -> rusqlite::Result<()> {
+    for (seq, event) in batch.events() {
+        if let Ok(doc) = Doc::parse_bytes(event) {
+            apply(conn, thread, doc.root(), seq, batch.at, origin)?;
+        }
+        thread.reached(seq, batch.at);
+    }
+    Ok(())
+}
+
+fn apply(
+    conn: &Connection,
+    thread: &mut Thread,
+    node: Node<'_, '_>,
+    seq: u64,
+    at: i64,
+    origin: Origin,
+) -> rusqlite::Result<()> {
+    let Some(name) = node.get("kind").and_then(Node::str) else { return Ok(()) };
+    let kind = Kind::named(&name);
+    if thread.repeats(kind, node) {
+        return Ok(());
+    }
+    let Some(event) = Event::parse(node) else { return Ok(()) };
+    let seen = Seen { event: &event, seq, at, origin };
+    people::note(conn, thread, &seen)?;
+    task::apply(conn, thread, &seen)?;
+    usage::apply(conn, thread, &seen)?;
+    match kind {
+        Kind::ThreadCreated | Kind::ThreadUpdated => labels::apply(conn, thread, &seen)?,
+        Kind::Message | Kind::ContentComplete => thread.hear(node, kind),
+        Kind::ParticipantJoined => people::joined(conn, thread, &seen)?,
+        Kind::ParticipantLeft => people::left(conn, thread, &seen)?,
+        Kind::FileWrite | Kind::DataWrite | Kind::DatasetWrite => {
+            artifact::write(conn, thread, &seen)?;
+        }
+        Kind::InputRequired | Kind::ToolInputRequired => {
+            inbox::asked(conn, thread, &seen, inbox::INPUT)?;
+        }
+        Kind::AuthRequired => inbox::asked(conn, thread, &seen, inbox::AUTH)?,
+        Kind::InputReceived => inbox::answered(conn, thread, &seen, inbox::INPUT)?,
+        Kind::AuthCompleted => inbox::answered(conn, thread, &seen, inbox::AUTH)?,
+        _ => {}
+    }
+    thread.settle(kind, node);
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! What a branch shares with the threads it came from.
+//!
+//! It is folded again for each branch, rather than resolved when asked: how a task stood at the
+//! branching point is written nowhere but in the journal.
+
+use bytes::Bytes;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use crate::Batch;
+
+/// Reads the rows of a thread and those it branched off from, up to a sequence number, in order.
+pub(super) fn each(
+    conn: &Connection,
+    thread: i64,
+    upto: u64,
+    mut take: impl FnMut(&Batch) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    let mut parents = conn.prepare_cached("SELECT parent, fork FROM thread WHERE num = ?1")?;
+    let mut chain = vec![(thread, upto)];
+    while let Some((num, upto)) = chain.last().copied() {
+        let found = parents.query_row(params![num], |row| Ok((row.get(0)?, row.get(1)?)));
+        let found: Option<(Option<i64>, i64)> = found.optional()?;
+        match found {
+            Some((Some(parent), fork)) if fork > 0 => chain.push((parent, upto.min(fork as u64))),
+            _ => break,
+        }
+    }
+    let mut rows = conn.prepare_cached(
+        "SELECT j.first, j.at, j.body FROM position p JOIN journal j ON j.row = p.row \
+         WHERE p.thread = ?1 ORDER BY p.last",
+    )?;
+    let mut done = 0;
+    while let Some((num, upto)) = chain.pop() {
+        let mut rows = rows.query(params![num])?;
+        while done < upto
+            && let Some(row) = rows.next()?
+        {
+            let body = Bytes::from(row.get::<_, String>(2)?);
+            let batch = Batch::parse(row.get::<_, i64>(0)? as u64, row.get(1)?, &body).upto(upto);
+            done = batch.last();
+            take(&batch)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! What waits for someone, over all threads.
+
+use rusqlite::{Connection, Row, params};
+
+use super::{page, probe};
+use crate::query::{InboxItem, InboxKind, InboxQuery, Listed, Place};
+use crate::{ReadError, ThreadRef};
+
+const COLUMNS: &str = "t.id, i.kind, i.id, i.task, i.seq, i.at, i.type, i.prompt, i.require_user, \
+     i.expires, i.thread";
+
+/// A page of what waits.
+pub(crate) fn inbox(
+    conn: &Connection,
+    tenant: &str,
+    query: &InboxQuery,
+) -> Result<Listed<InboxItem>, ReadError> {
+    let [at, thread, seq] = match &query.after {
+        Some(place) => place.numbers()?,
+        None => [i64::MIN; 3],
+    };
+    let mut find = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM inbox i INDEXED BY inbox_open \
+         CROSS JOIN thread t ON t.num = i.thread AND t.deleted IS NULL \
+         WHERE i.tenant = ?1 AND i.closed IS NULL AND (i.at, i.thread, i.seq) > (?2, ?3, ?4) \
+             AND (?5 IS NULL OR i.kind = ?5) AND i.require_user >= ?6 \
+         ORDER BY i.at, i.thread, i.seq LIMIT ?7"
+    ))?;
+    let kind = query.kind.map(InboxKind::name);
+    let limit = probe(query.limit);
+    let rows =
+        find.query_map(params![tenant, at, thread, seq, kind, query.user_only, limit], read)?;
+    let items = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let listed =
+        page(items, query.limit, |(last, thread)| Place::of([last.at, *thread, last.seq as i64]));
+    let items = listed.items.into_iter().map(|(item, _)| item).collect();
+    Ok(Listed { items, next: listed.next })
+}
+
+/// What waits in one thread, the oldest first.
+pub(crate) fn pending(conn: &Connection, thread: &ThreadRef) -> Result<Vec<InboxItem>, ReadError> {
+    let mut find = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM inbox i INDEXED BY inbox_open_by_task \
+         CROSS JOIN thread t ON t.num = i.thread AND t.deleted IS NULL \
+         WHERE i.thread = ?1 AND i.closed IS NULL ORDER BY i.seq"
+    ))?;
+    let rows = find.query_map(params![thread.num], read)?;
+    Ok(rows.map(|item| item.map(|(item, _)| item)).collect::<rusqlite::Result<_>>()?)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<(InboxItem, i64)> {
+    let kind: String = row.get(1)?;
+    let item = InboxItem {
+        thread: row.get(0)?,
+        kind: if kind == InboxKind::Auth.name() { InboxKind::Auth } else { InboxKind::Input },
+        id: row.get(2)?,
+        task: row.get(3)?,
+        seq: row.get::<_, i64>(4)? as u64,
+        at: row.get(5)?,
+        ty: row.get(6)?,
+        prompt: row.get(7)?,
+        require_user: row.get(8)?,
+        expires: row.get(9)?,
+    };
+    Ok((item, row.get(10)?))
+}

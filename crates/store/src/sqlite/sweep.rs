@@ -1,0 +1,92 @@
+//! Removing the rows of deleted threads, behind.
+//!
+//! Invariant: rows that a branch shares stay as long as the branch. From the end backwards, so
+//! that what is left has no hole.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::{schema, search};
+
+/// Rows of the journal that one step removes.
+const ROWS: i64 = 200;
+
+/// Whether there was something to remove.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Swept {
+    /// Yes; there may be more.
+    Some,
+    /// No.
+    Nothing,
+}
+
+/// Removes some rows.
+pub(super) fn step(conn: &Connection) -> rusqlite::Result<Swept> {
+    let next = conn
+        .prepare_cached(
+            "SELECT num FROM thread WHERE deleted IS NOT NULL AND swept = 0 ORDER BY num DESC LIMIT 1",
+        )?
+        .query_row([], |row| row.get::<_, i64>(0))
+        .optional()?;
+    let Some(thread) = next else { return Ok(Swept::Nothing) };
+    super::marks::lightly(conn, |conn| sweep(conn, thread))?;
+    Ok(Swept::Some)
+}
+
+fn sweep(conn: &Connection, thread: i64) -> rusqlite::Result<()> {
+    let keep: Option<i64> = conn
+        .prepare_cached("SELECT max(fork) FROM thread WHERE parent = ?1")?
+        .query_row(params![thread], |row| row.get(0))?;
+    let mut last = conn.prepare_cached(
+        "SELECT p.last, p.row FROM position p JOIN journal j ON j.row = p.row \
+         WHERE p.thread = ?1 AND j.first > ?2 ORDER BY p.last DESC LIMIT ?3",
+    )?;
+    let rows = last.query_map(params![thread, keep.unwrap_or(0), ROWS], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+    })?;
+    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut position =
+        conn.prepare_cached("DELETE FROM position WHERE thread = ?1 AND last = ?2")?;
+    let mut journal = conn.prepare_cached("DELETE FROM journal WHERE row = ?1")?;
+    for (last, row) in &rows {
+        search::remove(conn, *row)?;
+        position.execute(params![thread, last])?;
+        journal.execute(params![row])?;
+    }
+    if rows.len() as i64 == ROWS {
+        return Ok(());
+    }
+    for table in schema::PROJECTIONS.iter().chain(&["idempotency"]) {
+        conn.prepare_cached(&format!("DELETE FROM {table} WHERE thread = ?1"))?
+            .execute(params![thread])?;
+    }
+    // Of what it shared itself, it now needs no more than its branches do, or nothing.
+    let parent: Option<Option<i64>> = match keep {
+        Some(keep) => {
+            unlist(conn, thread)?;
+            conn.prepare_cached("UPDATE thread SET swept = 1 WHERE num = ?1")?
+                .execute(params![thread])?;
+            conn.prepare_cached(
+                "UPDATE thread SET fork = ?2 WHERE num = ?1 AND fork > ?2 RETURNING parent",
+            )?
+            .query_row(params![thread, keep], |row| row.get(0))
+            .optional()?
+        }
+        None => conn
+            .prepare_cached("DELETE FROM thread WHERE num = ?1 RETURNING parent")?
+            .query_row(params![thread], |row| row.get(0))
+            .optional()?,
+    };
+    conn.prepare_cached("UPDATE thread SET swept = 0 WHERE num = ?1")?
+        .execute(params![parent.flatten()])?;
+    Ok(())
+}
+
+/// Takes the rows that stay out of the index: they are read through the branches only.
+fn unlist(conn: &Connection, thread: i64) -> rusqlite::Result<()> {
+    let mut kept = conn.prepare_cached("SELECT row FROM position WHERE thread = ?1")?;
+    let kept = kept.query_map(params![thread], |row| row.get::<_, i64>(0))?;
+    for row in kept {
+        search::remove(conn, row?)?;
+    }
+    Ok(())
+}

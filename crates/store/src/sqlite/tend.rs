@@ -1,0 +1,127 @@
+//! What the writer does besides appending: deleting, building anew, catching up.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::params;
+
+use super::catch_up::{self, Caught};
+use super::handle::Command;
+use super::read::find_thread;
+use super::writer::Writer;
+use super::{marks, sweep};
+use crate::{Progress, TendError, ThreadKey};
+
+/// How long a step of catching up may take that someone waits for.
+const ASKED: Duration = Duration::from_millis(50);
+
+/// Whether there is something to catch up with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Behind {
+    Nothing,
+    Something,
+    /// The last try failed: a full disk, perhaps.
+    Stuck,
+}
+
+impl Writer {
+    /// Does what is no append.
+    pub(super) fn tend(&mut self, command: Command) {
+        // Whoever asked may have gone; it is done all the same.
+        match command {
+            Command::Append(..) => {}
+            Command::Delete(key, reply) => {
+                let _ = reply.send(self.delete(&key));
+            }
+            Command::Rebuild(reply) => {
+                let _ = reply.send(self.rebuild());
+            }
+            Command::CatchUp(reply) => {
+                let _ = reply.send(self.caught_up());
+            }
+        }
+    }
+
+    /// Deletes a thread: it is gone when this returns, its rows go behind.
+    fn delete(&mut self, key: &ThreadKey) -> Result<(), TendError> {
+        // No row of the thread waits when it goes, so none comes after it.
+        self.drain()?;
+        let thread = find_thread(&self.conn, key).map_err(failed)?.ok_or(TendError::NotFound)?;
+        let at = self.tick();
+        let result = self.conn.execute_batch("BEGIN IMMEDIATE").and_then(|()| {
+            self.conn
+                .prepare_cached("UPDATE thread SET deleted = ?2 WHERE num = ?1")?
+                .execute(params![thread.num, at])?;
+            self.conn
+                .prepare_cached("DELETE FROM summary WHERE thread = ?1")?
+                .execute(params![thread.num])?;
+            self.conn.execute_batch("COMMIT")
+        });
+        if let Err(error) = result {
+            let _ = self.conn.execute_batch("ROLLBACK");
+            return Err(failed(error));
+        }
+        self.forget(key);
+        self.behind = Behind::Something;
+        Ok(())
+    }
+
+    /// Drops what follows, to be made anew.
+    fn rebuild(&mut self) -> Result<Progress, TendError> {
+        self.drain()?;
+        marks::reset_all(&self.conn).map_err(failed)?;
+        self.behind = Behind::Something;
+        self.progress()
+    }
+
+    /// Follows everything that waits and catches up a little.
+    fn caught_up(&mut self) -> Result<Progress, TendError> {
+        self.drain()?;
+        self.catch_up(ASKED);
+        self.progress()
+    }
+
+    fn progress(&self) -> Result<Progress, TendError> {
+        match self.behind {
+            Behind::Stuck => Err(TendError::Storage("could not catch up".into())),
+            Behind::Nothing => Ok(Progress::done((self.next_row - 1) as u64)),
+            Behind::Something => catch_up::progress(&self.conn).map_err(failed),
+        }
+    }
+
+    /// Follows everything that waits.
+    fn drain(&mut self) -> Result<(), TendError> {
+        while self.backlog.len() > 0 {
+            if !self.follow() {
+                return Err(TendError::Storage("could not follow the journal".into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets projections, search and the removal of rows catch up, for about so long.
+    pub(super) fn catch_up(&mut self, time: Duration) {
+        if self.behind == Behind::Nothing {
+            return;
+        }
+        let until = Instant::now() + time;
+        let caught = || {
+            if catch_up::projection(&self.conn, until)? == Caught::More {
+                return Ok(Behind::Something);
+            }
+            if catch_up::search(&self.conn, until)? == Caught::More {
+                return Ok(Behind::Something);
+            }
+            while sweep::step(&self.conn)? == sweep::Swept::Some {
+                if Instant::now() >= until {
+                    return Ok(Behind::Something);
+                }
+            }
+            Ok::<_, rusqlite::Error>(Behind::Nothing)
+        };
+        self.behind = caught().unwrap_or(Behind::Stuck);
+    }
+}
+
+fn failed(error: rusqlite::Error) -> TendError {
+    TendError::Storage(error.to_string())
+}

@@ -1,0 +1,71 @@
+//! Whatever moment a store stops at, it goes on with what its journal says.
+
+use std::path::Path;
+
+use selvedge_store::{Options, Store};
+
+use crate::append::thread;
+use crate::events::{dump, open, say};
+use crate::projection::check;
+
+/// Copies a store as a crash would leave it: the log of writes after the file it belongs to. The
+/// tests write too little for one to be copied into the other meanwhile.
+fn snapshot(from: &Path, to: &Path) {
+    std::fs::copy(from, to).unwrap();
+    let wal = |path: &Path| format!("{}-wal", path.display());
+    std::fs::copy(wal(from), wal(to)).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_any_moment_catches_up() {
+    let (folder, store) = open();
+    let path = folder.path().join("s.db");
+    say(&store, "0", &[r#"{"kind":"thread-created","title":"first"}"#]).await;
+    let writers: Vec<_> = (0..3)
+        .map(|writer| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                for i in 0..120 {
+                    let task = format!(r#""taskId":"k{}","agentId":"a{writer}""#, i / 5);
+                    let events = match i % 5 {
+                        0 => vec![format!(r#"{{"kind":"task-created",{task}}}"#)],
+                        1 => vec![format!(r#"{{"kind":"input-required","inputId":"i",{task}}}"#)],
+                        2 => vec![format!(r#"{{"kind":"input-received","inputId":"i",{task}}}"#)],
+                        3 => vec![
+                            format!(r#"{{"kind":"content-complete","content":"word{i}",{task}}}"#),
+                            format!(
+                                r#"{{"kind":"step-finished","usage":{{"input_tokens":3}},{task}}}"#
+                            ),
+                        ],
+                        _ => vec![format!(r#"{{"kind":"task-complete",{task}}}"#)],
+                    };
+                    let events: Vec<_> = events.iter().map(String::as_str).collect();
+                    say(&store, &writer.to_string(), &events).await;
+                }
+            })
+        })
+        .collect();
+    let mut copies = Vec::new();
+    while writers.iter().any(|writer| !writer.is_finished()) && copies.len() < 25 {
+        let copy = folder.path().join(format!("copy{}.db", copies.len()));
+        let (from, to) = (path.clone(), copy.clone());
+        tokio::task::spawn_blocking(move || snapshot(&from, &to)).await.unwrap();
+        copies.push(copy);
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    assert!(!copies.is_empty());
+    for copy in &copies {
+        let store = Store::open(copy, Options::default()).unwrap();
+        store.settle().await.unwrap();
+        for id in 0..3 {
+            if let Some(thread) = store.thread(&thread(&id.to_string())).unwrap() {
+                check(&store, &thread);
+            }
+        }
+        let before = dump(copy);
+        store.rebuild(|_| {}).await.unwrap();
+        assert_eq!(before, dump(copy));
+    }
+}
