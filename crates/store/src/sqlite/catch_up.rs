@@ -34,7 +34,7 @@ pub(super) fn projection(conn: &Connection, until: Instant) -> rusqlite::Result<
         return Ok(Caught::Up);
     }
     marks::lightly(conn, |conn| {
-        let mut projection = Projection::new(conn);
+        let mut projection = Projection::default();
         let mut rows = conn.prepare_cached(
             "SELECT row, thread, first, at, body FROM journal \
              WHERE row > ?1 AND row <= ?2 ORDER BY row",
@@ -44,14 +44,14 @@ pub(super) fn projection(conn: &Connection, until: Instant) -> rusqlite::Result<
         while let Some(row) = rows.next()? {
             let body = Bytes::from(row.get::<_, String>(4)?);
             let batch = Batch::parse(row.get::<_, i64>(2)? as u64, row.get(3)?, &body);
-            projection.apply(row.get(1)?, &batch)?;
+            projection.apply(conn, row.get(1)?, &batch)?;
             if Instant::now() >= until {
                 done = row.get(0)?;
                 break;
             }
         }
         drop(rows);
-        projection.write()?;
+        projection.write(conn)?;
         marks::set(conn, What::Projection, done)?;
         Ok(if done < to { Caught::More } else { Caught::Up })
     })

@@ -33,6 +33,7 @@ pub(super) struct Followed {
 pub(super) struct Backlog {
     items: VecDeque<Item>,
     keys: HashMap<(i64, String), Used>,
+    projection: Projection,
 }
 
 /// What a key was used for: first, last, at, digest.
@@ -100,6 +101,11 @@ impl Backlog {
         self.keys.get(&(thread, key.to_owned())).copied()
     }
 
+    /// Forgets what is known of threads: one was deleted, or all are made anew.
+    pub(super) fn forget(&mut self) {
+        self.projection.forget();
+    }
+
     /// Follows up to so many rows.
     pub(super) fn follow(
         &mut self,
@@ -111,7 +117,11 @@ impl Backlog {
             return Ok(None);
         };
         let upto = last.row;
-        let threads = marks::lightly(conn, |conn| self.write(conn, count, upto))?;
+        let threads = marks::lightly(conn, |conn| self.write(conn, count, upto));
+        if threads.is_err() {
+            self.projection.forget();
+        }
+        let threads = threads?;
         for item in self.items.drain(..count) {
             if let Some(key) = item.key {
                 self.keys.remove(&(item.thread, key.text));
@@ -120,7 +130,7 @@ impl Backlog {
         Ok(Some(Followed { row: upto, threads }))
     }
 
-    fn write(&self, conn: &Connection, count: usize, upto: i64) -> rusqlite::Result<Vec<i64>> {
+    fn write(&mut self, conn: &Connection, count: usize, upto: i64) -> rusqlite::Result<Vec<i64>> {
         let mut threads = HashSet::new();
         let mut position =
             conn.prepare_cached("INSERT INTO position (thread, last, row) VALUES (?1, ?2, ?3)")?;
@@ -135,12 +145,13 @@ impl Backlog {
         }
         // Only after the places of all rows: a branch's past is read through them.
         if marks::get(conn, What::Projection)? == marks::get(conn, What::Position)? {
-            let mut projection = Projection::new(conn);
             for item in self.items.iter().take(count) {
-                projection.apply(item.thread, &item.batch)?;
+                self.projection.apply(conn, item.thread, &item.batch)?;
             }
-            projection.write()?;
+            self.projection.write(conn)?;
             marks::set(conn, What::Projection, upto)?;
+        } else {
+            self.projection.forget();
         }
         marks::set(conn, What::Position, upto)?;
         Ok(threads.into_iter().collect())

@@ -1,7 +1,8 @@
 //! Projections: what is known of a thread without reading its journal.
 //!
-//! The rules are the fold's (`selvedge_protocol::journal::fold`); here they work on rows. Within a
-//! step the threads, tasks and participants that events touch are held in memory and written once.
+//! The rules are the fold's (`selvedge_protocol::journal::fold`); here they work on rows. The
+//! threads, tasks and participants that events touch are held in memory, written once a step, and
+//! remembered for the next.
 //!
 //! Invariant: what is written depends on the journal alone, not on how it was cut into steps.
 //! Invariant: no event makes a step fail. What does not fit is passed over.
@@ -16,6 +17,8 @@ mod thread;
 mod usage;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
 
 use rusqlite::Connection;
 use selvedge_protocol::journal::{Event, Kind};
@@ -29,38 +32,60 @@ pub(super) const VERSION: i64 = 1;
 /// Bytes of an id; events with longer ones are no one's.
 const ID_BYTES: usize = 1024;
 
-/// A step of projecting.
-pub(super) struct Projection<'c> {
-    conn: &'c Connection,
+/// Threads that are remembered from one step to the next.
+const REMEMBERED: usize = 4096;
+/// Tasks and participants of a thread that are.
+const REMEMBERED_OF_EACH: usize = 64;
+
+/// Projecting, and what is known of the threads that it met.
+#[derive(Default)]
+pub(super) struct Projection {
     threads: HashMap<i64, Option<Thread>>,
 }
 
-impl<'c> Projection<'c> {
-    pub(super) fn new(conn: &'c Connection) -> Self {
-        Self { conn, threads: HashMap::new() }
-    }
-
+impl Projection {
     /// Takes a row of the journal in.
-    pub(super) fn apply(&mut self, num: i64, batch: &Batch) -> rusqlite::Result<()> {
+    pub(super) fn apply(
+        &mut self,
+        conn: &Connection,
+        num: i64,
+        batch: &Batch,
+    ) -> rusqlite::Result<()> {
         let thread = match self.threads.entry(num) {
-            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::hash_map::Entry::Vacant(unknown) => {
-                unknown.insert(load(self.conn, num)?)
-            }
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(load(conn, num)?),
         };
         match thread {
-            Some(thread) => take(self.conn, thread, batch, Origin::Own),
+            Some(thread) => take(conn, thread, batch, Origin::Own),
             // Deleted.
             None => Ok(()),
         }
     }
 
-    /// Writes what has changed.
-    pub(super) fn write(&mut self) -> rusqlite::Result<()> {
+    /// Writes what has changed. If the transaction fails, what is remembered must be forgotten.
+    pub(super) fn write(&mut self, conn: &Connection) -> rusqlite::Result<()> {
         for thread in self.threads.values_mut().flatten() {
-            thread.write(self.conn)?;
+            thread.write(conn)?;
         }
+        let is_small = |thread: &Option<Thread>| {
+            thread.as_ref().is_some_and(|thread| thread.met() <= REMEMBERED_OF_EACH)
+        };
+        if self.threads.len() > REMEMBERED {
+            self.threads.clear();
+        }
+        self.threads.retain(|_, thread| is_small(thread));
         Ok(())
+    }
+
+    /// Forgets what is remembered: what is written may be something else now.
+    pub(super) fn forget(&mut self) {
+        self.threads.clear();
+    }
+}
+
+impl fmt::Debug for Projection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Projection").field("threads", &self.threads.len()).finish()
     }
 }
 

@@ -61,6 +61,7 @@ impl Writer {
             return Err(failed(error));
         }
         self.forget(key);
+        self.backlog.forget();
         self.behind = Behind::Something;
         Ok(())
     }
@@ -68,6 +69,7 @@ impl Writer {
     /// Drops what follows, to be made anew.
     fn rebuild(&mut self) -> Result<Progress, TendError> {
         self.drain()?;
+        self.backlog.forget();
         marks::reset_all(&self.conn).map_err(failed)?;
         self.behind = Behind::Something;
         self.progress()

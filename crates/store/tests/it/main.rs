@@ -6,6 +6,7 @@ mod crash;
 mod delete;
 mod events;
 mod listing;
+mod load;
 mod model;
 mod projection;
 mod rebuild;

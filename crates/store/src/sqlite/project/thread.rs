@@ -21,6 +21,7 @@ pub(super) struct Thread {
     pub(super) tasks: HashMap<String, Task>,
     pub(super) people: HashSet<String>,
     last: Option<Repeat>,
+    is_changed: bool,
 }
 
 /// A thread's line in the list.
@@ -84,7 +85,7 @@ const TELLING: [&str; 6] = ["taskId", "agentId", "author", "parentTaskId", "meta
 impl Thread {
     fn new(num: i64, tenant: String, summary: Summary) -> Self {
         let (tasks, people) = (HashMap::new(), HashSet::new());
-        Self { num, tenant, summary, tasks, people, last: None }
+        Self { num, tenant, summary, tasks, people, last: None, is_changed: false }
     }
 
     /// The thread, if it was projected before.
@@ -136,6 +137,12 @@ impl Thread {
     pub(super) fn reached(&mut self, seq: u64, at: i64) {
         self.summary.head = seq as i64;
         self.summary.updated = at;
+        self.is_changed = true;
+    }
+
+    /// How many tasks and participants were met.
+    pub(super) fn met(&self) -> usize {
+        self.tasks.len() + self.people.len()
     }
 
     /// Whether an event says nothing that the one before did not say.
@@ -172,6 +179,9 @@ impl Thread {
 
     /// Writes what this step has changed.
     pub(super) fn write(&mut self, conn: &Connection) -> rusqlite::Result<()> {
+        if !std::mem::take(&mut self.is_changed) {
+            return Ok(());
+        }
         for (id, task) in self.tasks.iter_mut().filter(|(_, task)| task.is_changed) {
             task::write(conn, self.num, id, task)?;
         }
