@@ -11,6 +11,7 @@ mod read;
 mod recent;
 mod schema;
 mod search;
+mod spoken;
 mod sweep;
 mod tend;
 mod text;

@@ -8,6 +8,7 @@ use rusqlite::{Connection, params};
 use super::marks::{self, What};
 use super::project::Projection;
 use super::search as index;
+use super::text::Place;
 use crate::{Batch, Progress};
 
 /// Whether there is more to do.
@@ -65,7 +66,7 @@ pub(super) fn search(conn: &Connection, until: Instant) -> rusqlite::Result<Caug
     }
     marks::lightly(conn, |conn| {
         let mut rows = conn.prepare_cached(
-            "SELECT j.row, t.tenant, j.body FROM journal j CROSS JOIN thread t ON t.num = j.thread \
+            "SELECT j.row, t.tenant, j.body, j.thread, j.first FROM journal j CROSS JOIN thread t ON t.num = j.thread \
              WHERE j.row > ?1 AND j.row <= ?2 AND t.deleted IS NULL ORDER BY j.row",
         )?;
         let mut rows = rows.query(params![from, to])?;
@@ -75,7 +76,8 @@ pub(super) fn search(conn: &Connection, until: Instant) -> rusqlite::Result<Caug
             // Both are text in a strict table.
             let tenant = row.get_ref(1)?.as_str().unwrap_or_default();
             let body = row.get_ref(2)?.as_str().unwrap_or_default();
-            index::add(conn, number, tenant, body)?;
+            let first = Place { thread: row.get(3)?, seq: row.get::<_, i64>(4)? as u64 };
+            index::add(conn, number, tenant, first, body)?;
             if Instant::now() >= until {
                 done = number;
                 break;

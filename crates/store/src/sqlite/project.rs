@@ -24,6 +24,7 @@ use rusqlite::Connection;
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Doc, Node};
 
+use super::text::Place;
 use crate::Batch;
 use thread::Thread;
 
@@ -115,7 +116,10 @@ enum Origin {
     /// The thread's own.
     Own,
     /// One of a thread it branched off from.
-    Shared,
+    Shared {
+        /// That thread.
+        home: i64,
+    },
 }
 
 /// The thread as far as it was projected; one that branched off begins with its shared past.
@@ -125,7 +129,9 @@ fn load(conn: &Connection, num: i64) -> rusqlite::Result<Option<Thread>> {
     }
     let Some((mut thread, branch)) = Thread::begin(conn, num)? else { return Ok(None) };
     if let Some((parent, fork)) = branch {
-        past::each(conn, parent, fork, |batch| take(conn, &mut thread, batch, Origin::Shared))?;
+        past::each(conn, parent, fork, |home, batch| {
+            take(conn, &mut thread, batch, Origin::Shared { home })
+        })?;
     }
     Ok(Some(thread))
 }
@@ -165,7 +171,13 @@ fn apply(
     usage::apply(conn, thread, &seen)?;
     match kind {
         Kind::ThreadCreated | Kind::ThreadUpdated => labels::apply(conn, thread, &seen)?,
-        Kind::Message | Kind::ContentComplete => thread.hear(node, kind),
+        Kind::Message | Kind::ContentComplete | Kind::PartFinished => {
+            let home = match origin {
+                Origin::Own => thread.num,
+                Origin::Shared { home } => home,
+            };
+            thread.hear(conn, Place { thread: home, seq }, node, kind)?;
+        }
         Kind::ParticipantJoined => people::joined(conn, thread, &seen)?,
         Kind::ParticipantLeft => people::left(conn, thread, &seen)?,
         Kind::FileWrite | Kind::DataWrite | Kind::DatasetWrite => {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use selvedge_protocol::journal::Kind;
 use selvedge_protocol::json::{Doc, Node};
 
-use super::text;
+use super::text::{self, Place};
 
 /// Counts the changes to what the index holds: another number makes it anew.
 pub(super) const VERSION: i64 = 1;
@@ -42,12 +42,19 @@ pub(super) fn clear(conn: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Adds a row of the journal.
-pub(super) fn add(conn: &Connection, row: i64, tenant: &str, body: &str) -> rusqlite::Result<()> {
+/// Adds a row of the journal, which begins at a place.
+pub(super) fn add(
+    conn: &Connection,
+    row: i64,
+    tenant: &str,
+    first: Place,
+    body: &str,
+) -> rusqlite::Result<()> {
     for (line, event) in body.split('\n').enumerate() {
         // The source behind the event is no part of it.
         let event = event.split('\t').next().unwrap_or_default();
-        if let Some(words) = words(event)
+        let place = Place { seq: first.seq + line as u64, ..first };
+        if let Some(words) = words(conn, place, event)?
             && let Some(number) = number(row, line)
         {
             conn.prepare_cached("INSERT INTO search (rowid, text, tenant) VALUES (?1, ?2, ?3)")?
@@ -66,16 +73,22 @@ pub(super) fn remove(conn: &Connection, row: i64) -> rusqlite::Result<()> {
 }
 
 /// What can be found of an event.
-pub(super) fn words(event: &str) -> Option<String> {
+pub(super) fn words(
+    conn: &Connection,
+    place: Place,
+    event: &str,
+) -> rusqlite::Result<Option<String>> {
     // Most events are pieces of a text: they need not be parsed to be passed over.
     if let Some(rest) = event.strip_prefix("{\"kind\":\"")
         && let Some(name) = rest.split('"').next()
         && !name.contains('\\')
         && !text::may_be_found(Kind::named(name))
     {
-        return None;
+        return Ok(None);
     }
-    let doc = Doc::parse(event).ok()?;
-    let kind = Kind::named(&doc.root().get("kind").and_then(Node::str)?);
-    text::found(doc.root(), kind)
+    let Ok(doc) = Doc::parse(event) else { return Ok(None) };
+    match doc.root().get("kind").and_then(Node::str) {
+        Some(name) => text::found(conn, place, doc.root(), Kind::named(&name)),
+        None => Ok(None),
+    }
 }

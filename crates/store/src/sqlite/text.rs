@@ -1,31 +1,59 @@
 //! The words of an event: what a person would read.
 
+use rusqlite::Connection;
 use selvedge_protocol::journal::{Kind, Visibility};
 use selvedge_protocol::json::Node;
+
+use super::spoken;
 
 /// Bytes of one event's words that are kept for search.
 const SEARCHED: usize = 64 << 10;
 /// Bytes of a tool's result that are kept: the rest is data more than words.
 const RESULT: usize = 4 << 10;
 
+/// Whose event, and which: text that was streamed is in the events before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) thread: i64,
+    pub(super) seq: u64,
+}
+
 /// What someone said with an event: a finished text that participants may see.
-pub(super) fn said(event: Node<'_, '_>, kind: Kind) -> Option<String> {
-    if !matches!(kind, Kind::Message | Kind::ContentComplete) || !is_shown(event, kind) {
-        return None;
+pub(super) fn said(
+    conn: &Connection,
+    place: Place,
+    event: Node<'_, '_>,
+    kind: Kind,
+) -> rusqlite::Result<Option<String>> {
+    if !is_shown(event, kind) {
+        return Ok(None);
     }
-    let mut out = String::new();
-    parts(event.get("content")?, &mut out);
-    Some(out).filter(|text| !text.trim().is_empty())
+    let said = match kind {
+        Kind::Message | Kind::ContentComplete => event.get("content").map(|content| {
+            let mut out = String::new();
+            parts(content, &mut out);
+            out
+        }),
+        Kind::PartFinished => spoken::part(conn, place.thread, place.seq, event)?,
+        _ => None,
+    };
+    Ok(said.filter(|text| !text.trim().is_empty()))
 }
 
 /// What can be found of an event.
-pub(super) fn found(event: Node<'_, '_>, kind: Kind) -> Option<String> {
+pub(super) fn found(
+    conn: &Connection,
+    place: Place,
+    event: Node<'_, '_>,
+    kind: Kind,
+) -> rusqlite::Result<Option<String>> {
     let mut out = String::new();
     match kind {
-        Kind::Message | Kind::ContentComplete => {
-            return said(event, kind).map(|s| cut(s, SEARCHED));
+        Kind::Message | Kind::ContentComplete | Kind::PartFinished => {
+            let said = said(conn, place, event, kind)?;
+            return Ok(said.map(|said| cut(said, SEARCHED)));
         }
-        _ if !is_shown(event, kind) => return None,
+        _ if !is_shown(event, kind) => return Ok(None),
         Kind::ToolComplete => {
             for field in ["result", "error"] {
                 if let Some(value) = event.get(field) {
@@ -34,10 +62,14 @@ pub(super) fn found(event: Node<'_, '_>, kind: Kind) -> Option<String> {
             }
             out = cut(out, RESULT);
         }
-        Kind::ThreadCreated | Kind::ThreadUpdated => push(event.get("title")?, &mut out),
-        _ => return None,
+        Kind::ThreadCreated | Kind::ThreadUpdated => {
+            if let Some(title) = event.get("title") {
+                push(title, &mut out);
+            }
+        }
+        _ => {}
     }
-    Some(out).filter(|text| !text.trim().is_empty())
+    Ok(Some(out).filter(|text| !text.trim().is_empty()))
 }
 
 /// Whether a kind may have something that can be found.
@@ -46,6 +78,7 @@ pub(super) fn may_be_found(kind: Kind) -> bool {
         kind,
         Kind::Message
             | Kind::ContentComplete
+            | Kind::PartFinished
             | Kind::ToolComplete
             | Kind::ThreadCreated
             | Kind::ThreadUpdated

@@ -71,6 +71,8 @@ pub(crate) fn any_event() -> impl Strategy<Value = String> {
         3 => status.prop_map(|status| format!(r#""task-status","status":"{status}""#)),
         1 => Just(r#""task-complete","content":"done""#.to_owned()),
         3 => Just(r#""content-delta","delta":"x""#.to_owned()),
+        3 => (choice(&["part-started", "content-delta", "part-finished"]), 0..2u8)
+            .prop_map(|(kind, part)| format!(r#""{kind}","partId":"p{part}","delta":"y""#)),
         2 => (0..9u8).prop_map(|n| format!(r#""content-complete","content":"said {n}""#)),
         2 => (0..3u8, told()).prop_map(|(a, told)| {
             format!(r#""message","role":"user","author":"u{a}","content":"hello {a}"{told}"#)

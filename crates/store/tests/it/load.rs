@@ -42,3 +42,26 @@ async fn appends_of_many_threads_at_once() {
         );
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a measurement"]
+async fn a_branch_of_a_long_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
+    let delta = r#"{"kind":"content-delta","taskId":"k","agentId":"a","delta":"quick "}"#;
+    let drafts = || (0..1000).map(|_| Draft::new(delta)).collect::<Vec<_>>();
+    for _ in 0..100 {
+        let append = Append::new(thread("t"), drafts()).creating(Create::IfMissing);
+        store.append(append).await.unwrap();
+    }
+    store.settle().await.unwrap();
+    let from = store.thread(&thread("t")).unwrap().unwrap();
+    let branch = Append::new(thread("b"), drafts());
+    store.append(branch.creating(Create::Branch { from, at: 100_000 })).await.unwrap();
+    let begin = Instant::now();
+    store.settle().await.unwrap();
+    println!("the shared past of 100000 events: {:?}", begin.elapsed());
+    let begin = Instant::now();
+    store.rebuild(|_| {}).await.unwrap();
+    println!("a rebuild of 201000 events: {:?}", begin.elapsed());
+}

@@ -1,8 +1,9 @@
 //! Finding words.
 
 use proptest::prelude::*;
-use selvedge_store::{Piece, Store};
+use selvedge_store::{Append, Create, Draft, Piece, Store};
 
+use crate::append::thread;
 use crate::events::{open, say};
 
 fn found(store: &Store, words: &str) -> Vec<(String, u64)> {
@@ -45,6 +46,35 @@ async fn finished_text_is_found_and_nothing_else() {
         Piece::Around(", \"quoted\"".into()),
     ];
     assert_eq!(creme.snippet, pieces);
+}
+
+#[tokio::test]
+async fn streamed_text_is_found_where_its_part_ends() {
+    let (_folder, store) = open();
+    let events = [
+        r#"{"kind":"part-started","partId":"p","partType":"text"}"#,
+        r#"{"kind":"content-delta","partId":"p","delta":"A har"}"#,
+        r#"{"kind":"content-delta","partId":"q","delta":"noise"}"#,
+        r#"{"kind":"content-delta","partId":"p","delta":"vest"}"#,
+        r#"{"kind":"part-finished","partId":"p","partType":"text"}"#,
+        r#"{"kind":"part-finished","partId":"q","partType":"reasoning"}"#,
+    ];
+    say(&store, "t", &events[..2]).await;
+    for event in &events[2..] {
+        say(&store, "t", &[event]).await;
+    }
+    let whole = say(&store, "whole", &events).await;
+    let from = whole.thread.clone();
+    let branch = Append::new(thread("branch"), vec![Draft::new("{}")])
+        .creating(Create::Branch { from, at: 5 });
+    let branch = store.append(branch).await.unwrap();
+    store.settle().await.unwrap();
+    assert_eq!(found(&store, "harvest"), [("whole".to_owned(), 5), ("t".to_owned(), 5)]);
+    assert_eq!(found(&store, "noise"), []);
+    for thread in [whole.thread, branch.thread] {
+        let summary = store.summary(&thread).unwrap().unwrap();
+        assert_eq!((summary.words.as_deref(), summary.messages), (Some("A harvest"), 1));
+    }
 }
 
 #[tokio::test]

@@ -8,12 +8,13 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::Batch;
 
-/// Reads the rows of a thread and those it branched off from, up to a sequence number, in order.
+/// Reads the rows of a thread and those it branched off from, up to a sequence number, in order,
+/// each with the thread it belongs to.
 pub(super) fn each(
     conn: &Connection,
     thread: i64,
     upto: u64,
-    mut take: impl FnMut(&Batch) -> rusqlite::Result<()>,
+    mut take: impl FnMut(i64, &Batch) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<()> {
     let mut parents = conn.prepare_cached("SELECT parent, fork FROM thread WHERE num = ?1")?;
     let mut chain = vec![(thread, upto)];
@@ -38,7 +39,7 @@ pub(super) fn each(
             let body = Bytes::from(row.get::<_, String>(2)?);
             let batch = Batch::parse(row.get::<_, i64>(0)? as u64, row.get(1)?, &body).upto(upto);
             done = batch.last();
-            take(&batch)?;
+            take(num, &batch)?;
         }
     }
     Ok(())

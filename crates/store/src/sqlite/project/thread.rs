@@ -8,7 +8,7 @@ use selvedge_protocol::json::Node;
 
 use super::task::{self, Bearing, Task};
 use crate::query::ThreadStatus;
-use crate::sqlite::text;
+use crate::sqlite::text::{self, Place};
 
 /// Characters of a thread's last words that a list shows.
 const WORDS: usize = 200;
@@ -170,11 +170,18 @@ impl Thread {
     }
 
     /// Someone said something.
-    pub(super) fn hear(&mut self, event: Node<'_, '_>, kind: Kind) {
-        if let Some(said) = text::said(event, kind) {
+    pub(super) fn hear(
+        &mut self,
+        conn: &Connection,
+        place: Place,
+        event: Node<'_, '_>,
+        kind: Kind,
+    ) -> rusqlite::Result<()> {
+        if let Some(said) = text::said(conn, place, event, kind)? {
             self.summary.messages += 1;
             self.summary.words = Some(text::beginning(&said, WORDS));
         }
+        Ok(())
     }
 
     /// Writes what this step has changed.

@@ -62,7 +62,7 @@ fn add(
     let cost = if tokens.cost.is_nan() { 0.0 } else { tokens.cost };
     add.execute(params![
         thread.num,
-        seen.origin == Origin::Shared,
+        seen.origin != Origin::Own,
         seen.at.div_euclid(DAY),
         seen.id("agentId").unwrap_or_default(),
         seen.id("model").unwrap_or_default(),

@@ -23,6 +23,7 @@ fn filled(count: i64) -> (tempfile::TempDir, Connection) {
          INSERT INTO participant SELECT i, 'bob', 'default', 1, 1, NULL, NULL, 0 FROM n \
              WHERE i % 1000 = 0;
          INSERT INTO label SELECT i, 'team', iif(i % 1000, '\"blue\"', '\"red\"'), 'default' FROM n;
+         INSERT INTO label SELECT i, 'old', 'true', 'default' FROM n WHERE i < {count} / 100;
          COMMIT;"
     ))
     .unwrap();
@@ -42,6 +43,10 @@ fn queries() -> Vec<(&'static str, ThreadQuery)> {
         ("unknown participant", ThreadQuery { participant: Some("x".into()), ..plain() }),
         ("rare label", ThreadQuery { metadata: label("red"), ..plain() }),
         ("common label", ThreadQuery { metadata: label("blue"), ..plain() }),
+        (
+            "many, all old",
+            ThreadQuery { metadata: vec![("old".to_owned(), Scalar::Bool(true))], ..plain() },
+        ),
         (
             "common and status",
             ThreadQuery {
@@ -67,8 +72,10 @@ fn no_list_reads_or_sorts_a_whole_table() {
         let gathers = plan[0].starts_with("SEARCH d USING");
         assert!(!scans, "{name}: {plan:#?}");
         assert!(!sorts || gathers, "{name}: {plan:#?}");
-        let gathers_expected =
-            matches!(name, "rare participant" | "unknown participant" | "rare label");
+        let gathers_expected = matches!(
+            name,
+            "rare participant" | "unknown participant" | "rare label" | "many, all old"
+        );
         assert_eq!(gathers, gathers_expected, "{name}: {plan:#?}");
     }
 }
