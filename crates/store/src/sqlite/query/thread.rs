@@ -1,8 +1,8 @@
 //! Lists of threads.
 //!
 //! A list is in the order of updates. With a filter, either few threads match: then they are
-//! gathered and sorted; or many: then the list is walked and they come soon. Both read a small
-//! part of a large table.
+//! gathered and sorted; or many: then the list is walked and they come soon. If they do not, they
+//! are all far down, and are gathered after all. Each way reads a small part of a large table.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
@@ -13,6 +13,9 @@ use crate::{ReadError, ThreadRef};
 
 /// Matches that are gathered rather than waited for along the list.
 const FEW: i64 = 4096;
+/// How far the list is walked for the others, and how many are gathered after that.
+const WALK: i64 = 20_000;
+const MANY: i64 = 200_000;
 
 const COLUMNS: &str = "t.num, t.id, t.epoch, s.head, t.created, s.updated, s.status, s.title, \
      s.metadata, s.words, s.messages, s.tasks, s.participants, s.artifacts, s.pending";
@@ -22,42 +25,71 @@ pub(crate) fn threads(
     conn: &Connection,
     query: &ThreadQuery,
 ) -> Result<Listed<Summary>, ReadError> {
-    let (sql, values) = statement(conn, query)?;
+    let mut from = choose(conn, query, FEW)?;
+    if matches!(from, From::Walk) && !(query.participant.is_none() && query.metadata.is_empty()) {
+        let items = run(conn, query, &From::Stretch)?;
+        if items.len() as i64 == probe(query.limit) {
+            return Ok(listed(items, query));
+        }
+        from = choose(conn, query, MANY)?;
+    }
+    Ok(listed(run(conn, query, &from)?, query))
+}
+
+fn listed(items: Vec<Summary>, query: &ThreadQuery) -> Listed<Summary> {
+    page(items, query.limit, |last| Place::of([last.updated, last.num]))
+}
+
+fn run(conn: &Connection, query: &ThreadQuery, from: &From) -> Result<Vec<Summary>, ReadError> {
+    let (sql, values) = statement(query, from)?;
     let mut find = conn.prepare_cached(&sql)?;
     let rows = find.query_map(params_from_iter(values), read)?;
-    let items = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(page(items, query.limit, |last| Place::of([last.updated, last.num])))
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// What the list is read from.
+#[derive(Debug, PartialEq)]
 enum From {
-    Updates,
-    Status,
+    /// The list itself.
+    Walk,
+    /// The next stretch of the list.
+    Stretch,
+    /// The threads of a participant.
     Participant,
+    /// The threads with the metadata of that index in the query.
     Label(usize),
 }
 
 /// The statement for a query, with its values in order.
-fn statement(conn: &Connection, query: &ThreadQuery) -> Result<(String, Vec<Value>), ReadError> {
-    let [updated, num] = match &query.after {
+fn statement(query: &ThreadQuery, from: &From) -> Result<(String, Vec<Value>), ReadError> {
+    const PLACE: &str = "(s.updated, s.thread) < (?, ?) ORDER BY s.updated DESC, s.thread DESC";
+    let place = match &query.after {
         Some(place) => place.numbers()?,
         None => [i64::MAX, i64::MAX],
     };
+    let place = place.map(Value::Integer);
     let text = |text: &str| Value::Text(text.to_owned());
-    let from = choose(conn, query)?;
-    let (mut sql, mut values) = (format!("SELECT {COLUMNS} FROM "), Vec::new());
-    match &from {
-        From::Updates => sql.push_str("summary s INDEXED BY summary_by_update"),
-        From::Status => sql.push_str("summary s INDEXED BY summary_by_status"),
-        From::Participant => sql.push_str("participant d CROSS JOIN summary s"),
-        From::Label(_) => sql.push_str("label d CROSS JOIN summary s"),
-    }
-    sql.push_str(" CROSS JOIN thread t ON t.num = s.thread WHERE s.tenant = ?");
+    let (list, mut of, mut values) = match query.status {
+        None => ("summary s INDEXED BY summary_by_update", "s.tenant = ?".to_owned(), Vec::new()),
+        Some(status) => {
+            let of = "s.status = ? AND s.tenant = ?".to_owned();
+            ("summary s INDEXED BY summary_by_status", of, vec![text(status.name())])
+        }
+    };
     values.push(text(&query.tenant));
-    if let Some(status) = query.status {
-        sql.push_str(" AND s.status = ?");
-        values.push(text(status.name()));
-    }
+    let list = match from {
+        From::Walk => list.to_owned(),
+        From::Stretch => {
+            let stretch = format!("(SELECT * FROM {list} WHERE {of} AND {PLACE} LIMIT {WALK}) s");
+            values.extend(place.clone());
+            of = "1".to_owned();
+            stretch
+        }
+        From::Participant => "participant d CROSS JOIN summary s".to_owned(),
+        From::Label(_) => "label d CROSS JOIN summary s".to_owned(),
+    };
+    let mut sql =
+        format!("SELECT {COLUMNS} FROM {list} CROSS JOIN thread t ON t.num = s.thread WHERE {of}");
     if let Some(participant) = &query.participant {
         if matches!(from, From::Participant) {
             sql.push_str(" AND s.thread = d.thread AND d.tenant = ? AND d.id = ?");
@@ -71,7 +103,7 @@ fn statement(conn: &Connection, query: &ThreadQuery) -> Result<(String, Vec<Valu
         values.push(text(participant));
     }
     for (i, (key, value)) in query.metadata.iter().enumerate() {
-        if matches!(from, From::Label(at) if at == i) {
+        if matches!(from, From::Label(at) if *at == i) {
             sql.push_str(" AND s.thread = d.thread AND d.tenant = ? AND d.key = ? AND d.value = ?");
             values.push(text(&query.tenant));
         } else {
@@ -81,17 +113,22 @@ fn statement(conn: &Connection, query: &ThreadQuery) -> Result<(String, Vec<Valu
         }
         values.extend([text(key), Value::Text(value.spelled())]);
     }
-    sql.push_str(
-        " AND (s.updated, s.thread) < (?, ?) ORDER BY s.updated DESC, s.thread DESC LIMIT ?",
-    );
-    values.extend([updated, num, probe(query.limit)].map(Value::Integer));
+    if *from == From::Stretch {
+        // In the order of the stretch: asked to sort, SQLite would read all of it first.
+        sql.push_str(" LIMIT ?");
+    } else {
+        sql.push_str(&format!(" AND {PLACE} LIMIT ?"));
+        values.extend(place);
+    }
+    values.push(Value::Integer(probe(query.limit)));
     Ok((sql, values))
 }
 
-/// What to read from: the filter with the fewest matches if these are few, else the list itself.
-fn choose(conn: &Connection, query: &ThreadQuery) -> rusqlite::Result<From> {
-    let mut least = FEW + 1;
-    let mut from = if query.status.is_some() { From::Status } else { From::Updates };
+/// What to read from: the filter with the fewest matches if there are no more than so many, else
+/// the list itself.
+fn choose(conn: &Connection, query: &ThreadQuery, most: i64) -> rusqlite::Result<From> {
+    let mut least = most + 1;
+    let mut from = From::Walk;
     if let Some(participant) = &query.participant {
         let mut count = conn.prepare_cached(
             "SELECT count(*) FROM (SELECT 1 FROM participant WHERE tenant = ?1 AND id = ?2 LIMIT ?3)",
