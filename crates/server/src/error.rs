@@ -206,6 +206,10 @@ impl From<AppendError> for Error {
 
 impl From<ReadError> for Error {
     fn from(error: ReadError) -> Self {
-        Self::new(ErrorCode::Storage, error.to_string())
+        let code = match &error {
+            ReadError::BadPlace(_) => ErrorCode::BadParameter,
+            ReadError::Storage(_) | ReadError::Damaged { .. } => ErrorCode::Storage,
+        };
+        Self::new(code, error.to_string())
     }
 }

@@ -117,11 +117,22 @@ impl Backlog {
             return Ok(None);
         };
         let upto = last.row;
-        let threads = marks::lightly(conn, |conn| self.write(conn, count, upto));
-        if threads.is_err() {
+        let together = marks::lightly(conn, |conn| {
+            let threads = self.places(conn, count)?;
+            self.project(conn, count, upto)?;
+            marks::set(conn, What::Position, upto)?;
+            Ok(threads)
+        });
+        let threads = together.or_else(|_| {
             self.projection.forget();
-        }
-        let threads = threads?;
+            // Whatever is wrong with what is known of threads, their rows must be found. The
+            // rest is left behind and caught up with.
+            marks::lightly(conn, |conn| {
+                let threads = self.places(conn, count)?;
+                marks::set(conn, What::Position, upto)?;
+                Ok(threads)
+            })
+        })?;
         for item in self.items.drain(..count) {
             if let Some(key) = item.key {
                 self.keys.remove(&(item.thread, key.text));
@@ -130,7 +141,8 @@ impl Backlog {
         Ok(Some(Followed { row: upto, threads }))
     }
 
-    fn write(&mut self, conn: &Connection, count: usize, upto: i64) -> rusqlite::Result<Vec<i64>> {
+    /// Writes down where rows are; says whose.
+    fn places(&self, conn: &Connection, count: usize) -> rusqlite::Result<Vec<i64>> {
         let mut threads = HashSet::new();
         let mut position =
             conn.prepare_cached("INSERT INTO position (thread, last, row) VALUES (?1, ?2, ?3)")?;
@@ -143,17 +155,20 @@ impl Backlog {
             }
             threads.insert(item.thread);
         }
-        // Only after the places of all rows: a branch's past is read through them.
-        if marks::get(conn, What::Projection)? == marks::get(conn, What::Position)? {
-            for item in self.items.iter().take(count) {
-                self.projection.apply(conn, item.thread, &item.batch)?;
-            }
-            self.projection.write(conn)?;
-            marks::set(conn, What::Projection, upto)?;
-        } else {
-            self.projection.forget();
-        }
-        marks::set(conn, What::Position, upto)?;
         Ok(threads.into_iter().collect())
+    }
+
+    /// Projects rows, unless earlier ones are still to be projected. Only after the places of all
+    /// of them: a branch's past is read through these.
+    fn project(&mut self, conn: &Connection, count: usize, upto: i64) -> rusqlite::Result<()> {
+        if marks::get(conn, What::Projection)? != marks::get(conn, What::Position)? {
+            self.projection.forget();
+            return Ok(());
+        }
+        for item in self.items.iter().take(count) {
+            self.projection.apply(conn, item.thread, &item.batch)?;
+        }
+        self.projection.write(conn)?;
+        marks::set(conn, What::Projection, upto)
     }
 }

@@ -69,3 +69,25 @@ async fn a_copy_of_any_moment_catches_up() {
         assert_eq!(before, dump(copy));
     }
 }
+
+#[tokio::test]
+async fn what_cannot_be_projected_holds_up_nothing_else() {
+    let (folder, store) = open();
+    let path = folder.path().join("s.db");
+    let conn = rusqlite::Connection::open(&path).unwrap();
+    let trouble =
+        "CREATE TRIGGER trouble BEFORE INSERT ON task BEGIN SELECT RAISE(ABORT, 'x'); END";
+    conn.execute_batch(trouble).unwrap();
+    for _ in 0..3 {
+        say(&store, "t", &[r#"{"kind":"content-delta","taskId":"k","delta":"x"}"#]).await;
+    }
+    assert!(store.settle().await.is_err());
+    drop(store);
+    let store = Store::open(&path, Options::default()).unwrap();
+    let found = store.thread(&thread("t")).unwrap().unwrap();
+    assert_eq!(store.read(&found, 0, 9, usize::MAX).unwrap().entries.len(), 3);
+    assert!(store.settle().await.is_err());
+    conn.execute_batch("DROP TRIGGER trouble").unwrap();
+    store.settle().await.unwrap();
+    check(&store, &found);
+}

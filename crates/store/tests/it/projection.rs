@@ -95,10 +95,22 @@ pub(crate) fn check(store: &Store, thread: &ThreadRef) {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    Append { thread: u8, events: Vec<String> },
-    Branch { from: u8, to: u8, at: u64, event: String },
-    Delete { thread: u8 },
+    Append {
+        thread: u8,
+        events: Vec<String>,
+    },
+    Branch {
+        from: u8,
+        to: u8,
+        at: u64,
+        event: String,
+    },
+    Delete {
+        thread: u8,
+    },
     Settle,
+    /// Begins a rebuild and does not wait for it.
+    Rebuild,
     Restart,
 }
 
@@ -110,6 +122,7 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(from, to, at, event)| Step::Branch { from, to, at, event }),
         1 => (0..6u8).prop_map(|thread| Step::Delete { thread }),
         2 => Just(Step::Settle),
+        1 => Just(Step::Rebuild),
         1 => Just(Step::Restart),
     ]
 }
@@ -138,6 +151,13 @@ pub(crate) fn take(path: &std::path::Path, steps: &[Step]) -> (Store, Vec<Thread
                 let _ = runtime.block_on(store.delete(thread(&id.to_string())));
             }
             Step::Settle => runtime.block_on(store.settle()).unwrap(),
+            Step::Rebuild => runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    done = store.rebuild(|_| {}) => done.unwrap(),
+                    () = tokio::task::yield_now() => {}
+                }
+            }),
             Step::Restart => {
                 drop(store);
                 store = Store::open(path, Options::default()).unwrap();
