@@ -121,6 +121,7 @@ impl Writer {
             Ok::<_, rusqlite::Error>(Behind::Nothing)
         };
         self.behind = caught().unwrap_or(Behind::Stuck);
+        self.checkpoint();
     }
 }
 

@@ -424,7 +424,7 @@ impl Writer {
     }
 
     /// Copies the write-ahead log back into the database once it has grown.
-    fn checkpoint(&self) {
+    pub(super) fn checkpoint(&self) {
         let limit = if self.backlog.len() == 0 { CHECKPOINT_IDLE } else { CHECKPOINT_BUSY };
         let size = std::fs::metadata(self.wal_path()).map_or(0, |wal| wal.len());
         if i64::try_from(size / 4096).unwrap_or(i64::MAX) > limit {
