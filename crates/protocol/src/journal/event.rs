@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Kind;
-use crate::json::{Node, Raw, Style, print, push_escaped, same_bytes};
+use crate::json::{Node, Raw, Style, escaped, print, same_bytes};
 
 /// Something that happened in a thread.
 ///
@@ -133,18 +133,37 @@ impl<'a> Event<'a> {
 
     /// Appends the event with extra fields after `kind`, where it does not have them itself.
     pub fn write_with(&self, stamp: &[(&str, &str)], out: &mut String) {
-        out.push_str("{\"kind\":\"");
-        push_escaped(&self.name, out);
-        out.push('"');
+        self.pieces(stamp, |piece| out.push_str(piece));
+    }
+
+    /// Whether this is what [`Event::write_with`] writes.
+    pub fn is_written(&self, stamp: &[(&str, &str)], text: &str) -> bool {
+        let mut rest = Some(text.as_bytes());
+        self.pieces(stamp, |piece| {
+            rest = rest.and_then(|rest| rest.strip_prefix(piece.as_bytes()));
+        });
+        rest.is_some_and(<[u8]>::is_empty)
+    }
+
+    fn pieces(&self, stamp: &[(&str, &str)], mut each: impl FnMut(&str)) {
+        each("{\"kind\":\"");
+        escaped(&self.name, &mut each);
+        each("\"");
+        let mut field = |name: &str, value: &str| {
+            each(",\"");
+            escaped(name, &mut each);
+            each("\":");
+            each(value);
+        };
         for (name, value) in stamp {
             if self.get(name).is_none() {
-                push_field(name, value, out);
+                field(name, value);
             }
         }
         for (name, value) in &self.fields {
-            push_field(name, value, out);
+            field(name, value);
         }
-        out.push('}');
+        each("}");
     }
 
     /// A copy that borrows nothing.
@@ -163,11 +182,4 @@ impl<'a> Event<'a> {
                 .collect(),
         }
     }
-}
-
-fn push_field(name: &str, value: &str, out: &mut String) {
-    out.push_str(",\"");
-    push_escaped(name, out);
-    out.push_str("\":");
-    out.push_str(value);
 }

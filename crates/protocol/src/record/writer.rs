@@ -128,13 +128,11 @@ impl Writer {
     /// Writes a record of our own.
     pub fn item(&mut self, glue: Option<&str>, body: &str, out: &mut Vec<u8>) {
         self.made = true;
-        let body = match (self.framing, self.layout, sse::data(body)) {
-            (Framing::Sse, Some(Layout::Array | Layout::Lines), sse::Data::Line { text, .. }) => {
-                if text == "[DONE]" {
-                    return;
-                }
-                text
-            }
+        let bare = self.framing == Framing::Sse
+            && matches!(self.layout, Some(Layout::Array | Layout::Lines));
+        let body = match bare.then(|| sse::data(body)) {
+            Some(sse::Data::Line { text: "[DONE]", .. }) => return,
+            Some(sse::Data::Line { text, .. }) => text,
             _ => body,
         };
         self.before_item(glue, out);

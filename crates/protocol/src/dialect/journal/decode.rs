@@ -24,8 +24,9 @@ pub(in crate::dialect) struct Reader {
 struct Open {
     batch: Batch<'static>,
     missing: usize,
-    /// Its first line as it is, in case they never do.
-    line: Frame<'static>,
+    /// Its first line as it is, in case they never do: what stands before it, what
+    /// usually does, and the line.
+    line: (String, &'static str, String),
 }
 
 /// A line that could be read.
@@ -34,8 +35,6 @@ struct Line<'a> {
     entry: Entry<'a>,
     /// The frame and the number of events it is for, or that it is there but cannot be read.
     source: Option<Result<(Frame<'a>, usize), ()>>,
-    /// Whether writing the entry gives the line.
-    usual: bool,
 }
 
 impl Reader {
@@ -49,9 +48,8 @@ impl Reader {
         }
     }
 
-    /// The event, with the context taken off again where the writer will stamp it, and whether
-    /// that gives the same text.
-    fn event<'a>(&mut self, node: Node<'_, 'a>) -> Option<(Event<'a>, bool)> {
+    /// The event, with the context taken off again where the writer will stamp it.
+    fn event<'a>(&mut self, node: Node<'_, 'a>) -> Option<Event<'a>> {
         let kind = node.get("kind")?.str()?;
         let mut event = Event::named(kind);
         for (key, value) in node.members() {
@@ -67,30 +65,33 @@ impl Reader {
             }
             event.set(key.str()?, Raw::Ref(value.raw()));
         }
-        let mut text = String::with_capacity(node.raw().len());
-        match &self.context {
-            Some(context) => event.write_with(&[("contextId", context)], &mut text),
-            None => event.write(&mut text),
-        }
-        Some((event, text == node.raw()))
+        Some(event)
+    }
+
+    /// Whether writing an entry gives its line.
+    fn is_usual(&self, record: Record<'_>, root: Node<'_, '_>, line: &Line<'_>) -> bool {
+        let Some(node) = root.get("event") else { return false };
+        let rest = record.body.strip_prefix("{\"seq\":");
+        let rest = rest.and_then(|rest| rest.strip_prefix(line.entry.seq.as_str()));
+        let rest = match &line.entry.at {
+            Some(at) => rest
+                .and_then(|rest| rest.strip_prefix(",\"at\":"))
+                .and_then(|rest| rest.strip_prefix(at.as_str())),
+            None => rest,
+        };
+        let rest = rest
+            .and_then(|rest| rest.strip_prefix(",\"event\":"))
+            .and_then(|rest| rest.strip_prefix(node.raw()));
+        let stamp = self.context.as_deref().map(|context| ("contextId", context));
+        rest == Some("}")
+            && line.entry.glue.is_none()
+            && line.event.is_written(stamp.as_slice(), node.raw())
     }
 
     fn line<'a>(&mut self, record: Record<'a>, root: Node<'_, 'a>) -> Option<Line<'a>> {
-        let node = root.get("event")?;
-        let (event, usual) = self.event(node)?;
+        let event = self.event(root.get("event")?)?;
         let seq = root.get("seq").map_or(Raw::Ref("0"), Raw::from);
         let at = root.get("at").map(Raw::from);
-        let usual = usual && record.stored_glue().is_none() && {
-            let mut text = format!("{{\"seq\":{seq}");
-            if let Some(at) = &at {
-                text.push_str(",\"at\":");
-                text.push_str(at);
-            }
-            text.push_str(",\"event\":");
-            text.push_str(node.raw());
-            text.push('}');
-            text == record.body
-        };
         let context = event.get("contextId").filter(|_| event.kind() == Kind::Opaque).cloned();
         let entry = Entry { seq, at, context, glue: record.stored_glue() };
         let source = root.get("source").map(|source| {
@@ -98,7 +99,7 @@ impl Reader {
             let events = source.get("events").and_then(|n| usize::try_from(n.i64()?).ok());
             Ok((frame, events.unwrap_or(1)))
         });
-        Some(Line { event, entry, source, usual })
+        Some(Line { event, entry, source })
     }
 
     fn frame<'a>(&mut self, source: Node<'_, 'a>) -> Option<Frame<'a>> {
@@ -126,7 +127,9 @@ impl Reader {
     /// Passes on a batch whose other events will not arrive: its events still count.
     fn give_up(&mut self, sink: &mut dyn FnMut(Batch<'_>)) {
         let Some(open) = self.open.take() else { return };
-        let mut line = Some(open.line);
+        let (glue, usual_glue, body) = &open.line;
+        let record = Record { glue, usual_glue, ..Record::alone(body) };
+        let mut line = Some(self.literal(record));
         for (event, entry) in open.batch.events.into_iter().zip(open.batch.entries) {
             let frame = line.take();
             sink(Batch { frame, entries: vec![entry], ..Batch::native(vec![event]) });
@@ -144,10 +147,12 @@ impl Decoder for Reader {
         }
         let doc = Doc::parse_within(record.body, LINE_DEPTH);
         let line = match &doc {
-            Ok(doc) => self.line(record, doc.root()).ok_or(Why::Foreign),
+            Ok(doc) => {
+                self.line(record, doc.root()).map(|line| (line, doc.root())).ok_or(Why::Foreign)
+            }
             Err(e) => Err(Why::Syntax(e.kind)),
         };
-        let line = match line {
+        let (line, root) = match line {
             Ok(line) => line,
             Err(why) => {
                 self.give_up(sink);
@@ -156,10 +161,12 @@ impl Decoder for Reader {
                 return;
             }
         };
-        let Line { event, entry, source, usual } = line;
-        if source.is_some() {
+        if line.source.is_some() {
             self.give_up(sink);
         }
+        let alone = line.source.is_none() && self.open.is_none();
+        let usual = alone && self.is_usual(record, root, &line);
+        let Line { event, entry, source } = line;
         if let Some(mut open) = self.open.take() {
             open.batch.events.push(event.to_owned());
             open.batch.entries.push(entry.to_owned());
@@ -184,7 +191,7 @@ impl Decoder for Reader {
             Some(Ok((frame, 1))) => sink(Batch { entries, ..Batch::new(vec![event], frame) }),
             Some(Ok((frame, events))) => {
                 let batch = Batch { entries, ..Batch::new(vec![event], frame) }.to_owned();
-                let line = self.literal(record).to_owned();
+                let line = (record.glue.to_owned(), record.usual_glue, record.body.to_owned());
                 self.open = Some(Open { batch, missing: events - 1, line });
             }
         }
