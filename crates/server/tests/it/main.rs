@@ -5,6 +5,7 @@ mod auth;
 mod branch;
 mod cut;
 mod edge;
+mod matrix;
 mod refuse;
 mod resume;
 mod site;
