@@ -6,6 +6,7 @@ mod branch;
 mod cut;
 mod edge;
 mod matrix;
+mod operations;
 mod refuse;
 mod resume;
 mod site;
