@@ -99,7 +99,7 @@ fn list(keys: &[ApiKey]) {
     let heading = args::HEADING;
     let now = now();
     anstream::println!(
-        "{heading}{:<12}  {:<16}  {:<16}  {:<16}  {:<20}  STATE{heading:#}",
+        "{heading}{:<12}  {:<16}  {:<16}  {:<16}  {:<24}  STATE{heading:#}",
         "ID",
         "NAME",
         "TENANT",
@@ -117,7 +117,7 @@ fn list(keys: &[ApiKey]) {
         let NewKey { name, tenant, scopes, .. } = &key.made;
         let (scopes, created) = (scopes.join(","), day(key.created));
         anstream::println!(
-            "{:<12}  {name:<16}  {tenant:<16}  {scopes:<16}  {created:<20}  {state}",
+            "{:<12}  {name:<16}  {tenant:<16}  {scopes:<16}  {created:<24}  {state}",
             key.id
         );
     }

@@ -24,6 +24,8 @@ const SICK: i64 = 10_000;
 pub struct Options {
     /// The largest body taken, in bytes.
     pub body_bytes: usize,
+    /// How long the head of a request may take to arrive, and a connection may be idle.
+    pub head_timeout: Duration,
     /// How long a request may take until its answer begins.
     pub request_timeout: Duration,
     /// Connections that may be open at once.
@@ -47,6 +49,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             body_bytes: 64 << 20,
+            head_timeout: Duration::from_secs(30),
             request_timeout: Duration::from_secs(60),
             connections: 16_384,
             rate: Some(10_000),

@@ -23,11 +23,9 @@ use crate::auth::guard::Peer;
 use crate::metrics::Metrics;
 use crate::{App, Error, ErrorCode, router};
 
-/// How long the head of a request may take to arrive, and a connection may be idle.
-const HEAD: Duration = Duration::from_secs(30);
 /// How long a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Bytes of a request's head.
+/// Bytes of a request's head, give or take what is read at once.
 const HEAD_BYTES: usize = 64 << 10;
 /// How often files are looked at that can be replaced.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -48,7 +46,12 @@ pub async fn serve(
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            Some(_) = open.join_next() => continue,
+            Some(ended) = open.join_next() => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a connection was dropped");
+                }
+                continue;
+            }
             () = &mut stop => break,
         };
         let (stream, peer) = match accepted {
@@ -137,7 +140,7 @@ where
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(app.options().head_timeout)
         .max_buf_size(HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);

@@ -50,7 +50,7 @@ impl Watched {
             let expired = async {
                 match expires {
                     Some(at) => loop {
-                        let left = u64::try_from(at - now()).unwrap_or(0);
+                        let left = u64::try_from(at.saturating_sub(now())).unwrap_or(0);
                         if left == 0 {
                             return;
                         }

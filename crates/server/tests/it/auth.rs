@@ -1,6 +1,6 @@
 //! Keys: what they open, what they do not, and that they can be taken back while in use.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use reqwest::{Method, StatusCode};
 use selvedge_server::Options;
@@ -116,7 +116,8 @@ async fn a_stream_ends_when_its_key_does() {
 
 #[tokio::test]
 async fn the_first_key_closes_the_doors_and_revoking_it_does_not_open_them() {
-    let site = Site::start().await;
+    let options = Options { strangers: 100_000, ..Options::default() };
+    let (site, _) = Site::start_with(options, &[]).await;
     site.thread("t").await;
     let mut stream = site.stream("/api/threads/t/stream", None).await;
     stream.until_caught_up().await;
@@ -129,7 +130,7 @@ async fn the_first_key_closes_the_doors_and_revoking_it_does_not_open_them() {
     // The change has been seen when a new key is.
     let (_, text) = site.keys.add(key("default", &["read"]), 3).unwrap();
     while site.ask(Method::GET, "/api/threads/t", &text).await.0 != StatusCode::OK {
-        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     let (status, _) = site.get("/api/threads/t").await;
     assert_eq!(status, StatusCode::UNAUTHORIZED);

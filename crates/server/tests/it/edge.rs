@@ -119,6 +119,17 @@ async fn a_body_that_does_not_arrive_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn a_head_that_does_not_arrive_is_not_waited_for() {
+    let options = Options { head_timeout: Duration::from_millis(200), ..Options::default() };
+    let (site, _) = Site::start_with(options, &[]).await;
+    let mut slow = TcpStream::connect(site.url.strip_prefix("http://").unwrap()).await.unwrap();
+    slow.write_all(b"GET /health HTTP/1.1\r\nx-a: b\r\n").await.unwrap();
+    let mut text = String::new();
+    slow.read_to_string(&mut text).await.unwrap();
+    assert!(!text.contains("200 OK"), "{text}");
+}
+
+#[tokio::test]
 async fn a_head_that_is_too_large_is_refused() {
     let site = Site::start().await;
     let request = site.request(Method::GET, "/health").header("x-large", "x".repeat(1 << 20));

@@ -2,6 +2,8 @@
 //!
 //! What is expected follows from the scope in the table of routes, so a new route is tried too.
 
+use std::time::Duration;
+
 use http::Method;
 use selvedge_server::{Options, Route, Scope, routes};
 
@@ -81,7 +83,7 @@ async fn every_route_asks_everyone_for_what_its_line_in_the_table_says() {
     }
     site.keys.revoke(&revoked.id, 3).unwrap();
     while site.ask(Method::GET, "/api/threads/own", &keys[5]).await.0.is_success() {
-        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 
     let caller = |name, at: Option<usize>, grants| {

@@ -79,6 +79,22 @@ async fn health_is_for_everyone_and_metrics_are_for_operators() {
 }
 
 #[tokio::test]
+async fn a_server_that_cannot_write_says_so_until_it_can() {
+    let site = Site::start().await;
+    site.thread("t").await;
+    let append = || site.post("/api/threads/t/events", r#"{"kind":"x"}"#);
+    let other = rusqlite::Connection::open(&site.db).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let (status, refused) = append().await;
+    assert_eq!((status.as_u16(), &refused["error"]["code"]), (503, &"storage".into()));
+    assert_eq!(site.get("/health").await.0.as_u16(), 503);
+    assert_eq!(site.get("/health/live").await.0.as_u16(), 200);
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(append().await.0.as_u16(), 200);
+    assert_eq!(site.get("/health").await.0.as_u16(), 200);
+}
+
+#[tokio::test]
 async fn the_description_of_the_api_is_the_one_in_the_documents() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
     let document = selvedge_server::openapi();

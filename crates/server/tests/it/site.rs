@@ -1,6 +1,7 @@
 //! A server of its own for a test, and a reader of its streams.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
@@ -16,6 +17,7 @@ pub(crate) struct Site {
     pub(crate) url: String,
     pub(crate) client: Client,
     pub(crate) keys: Keys,
+    pub(crate) db: PathBuf,
     stop: Option<oneshot::Sender<()>>,
     served: Option<JoinHandle<std::io::Result<()>>>,
     _folder: TempDir,
@@ -42,7 +44,7 @@ impl Site {
         };
         let served = tokio::spawn(selvedge_server::serve(app, listener, stopped));
         let (stop, served) = (Some(stop), Some(served));
-        (Self { url, client: Client::new(), keys, stop, served, _folder: folder }, texts)
+        (Self { url, client: Client::new(), keys, db: path, stop, served, _folder: folder }, texts)
     }
 
     /// A request that anything can be added to.

@@ -98,7 +98,8 @@ async fn site(jwks: &Path) -> Site {
         issuer: "https://login.example".to_owned(),
         audience: "selvedge".to_owned(),
     };
-    Site::start_with(Options { tokens: Some(tokens), ..Options::default() }, &[]).await.0
+    let options = Options { tokens: Some(tokens), strangers: 100_000, ..Options::default() };
+    Site::start_with(options, &[]).await.0
 }
 
 #[tokio::test]
