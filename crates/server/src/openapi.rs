@@ -30,6 +30,7 @@ const FILTERS: [Parameter; 9] = [
 const AFTER: Parameter = ("query", "after", "Where to begin: a cursor, `earliest` or `tail`");
 const LAST: Parameter = ("header", "Last-Event-ID", "The last id seen; counts more than `after`");
 const LIMIT: Parameter = ("query", "limit", "Entries at most");
+const AT: Parameter = ("query", "at", "Up to this sequence number");
 const DIALECT: Parameter = ("query", "dialect", "In which dialect");
 const ONCE: Parameter =
     ("header", "Idempotency-Key", "The same key and body get the first answer again");
@@ -41,6 +42,7 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
         ("POST", "/api/threads/{id}/events") => {
             (&[ONCE, ("header", "If-Match", "The head it must have: a cursor or a number")], &[])
         }
+        ("GET", "/api/threads/{id}") => (&[AT], &FILTERS),
         ("GET", "/api/threads/{id}/events") => (&[AFTER, LIMIT], &FILTERS),
         ("GET", "/api/threads/{id}/stream" | "/api/contexts/{id}/stream") => {
             (&[AFTER, LAST, DIALECT], &FILTERS)
@@ -56,7 +58,7 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
                 DIALECT,
                 ("query", "for", "A version, such as `ai@6`"),
                 ("query", "agent", "Seen by this agent"),
-                ("query", "at", "Up to this sequence number"),
+                AT,
             ],
             &FILTERS,
         ),
