@@ -92,3 +92,46 @@ fn curve(algorithm: Algorithm) -> Option<&'static dyn with::VerificationAlgorith
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use jsonwebtoken::crypto::verify;
+
+    use super::*;
+
+    // Made with OpenSSL; the private key is gone.
+    const MODULUS: &str = "\
+        1NZLZCP_ZHBAKYs2VYl2tWeKRnTObvAJwH4DV9asMOSE0pGbLcmB8sTEcKtJnz2DLr4v3Q5zkvNmKhj54foCAi2pXf\
+        QJX-d85ZUkQEAlg7Uu6kYJfGEO9aurzWREnBgHNNe5DwTaB3lmOyxT4yWmTGpWNSjqbGCET-\
+        3mmWf82aP4bNDq6_Y57KCtXFoyLj60-\
+        sRjLpaEjiFxUoWJ2AgjVVZ8jLRBMkaxLt6XA0DJyXe66mmZ4gum0QmfLdbJruNWTS1Oa2W3qU_5ENmfuZXQRKRnM3g\
+        -B2F1sUPDO-MKREl2onGzFcoKkzC0nsNGqdZoftvEC5mW0UJPWB8mgHW3Uw";
+    const RS256: &str = "\
+        ubcuhl65pVOO6SDMPw58d2-js8M57kJDmIBSRA1riJIvRCisc013_c7Zfqv1GhBIiRGnsTFroS0OIFvOUxsm6-\
+        HdeZ5oPEui-tA7FOtuVTFxRZDXlae4qLWkPITVZkK-2fgH8SKtY1mQNXrwPtaic1I2BeHqyLBZfphQzA7vyER4cbH-\
+        0b2biy2-\
+        rapEpWY6hol9l9knValTFMzH06nmwtSuajML4qwXtlgEUNQNzWYAgXi5EGicUUdGUpSpEHE9hERwMDby0dOuTyRFHK\
+        0PrIpn6edtL9Co0yrS7xqF14YtlMnOzrL5W822t9K9kUv_NafC8AunaPmDvT45wL9Q7A";
+    const PS384: &str = "\
+        bN86iOS-AQ5Y1erjVH1tSwTqMQEPX-\
+        cHgcP98OEbxpudfm7VnFs1GHsq93f6ilgiqsBYJ_HxcHUyDdW4aj7p6AAWaGi-sGZXlsMmVBTfFrNjQEa7LMjQvvMF\
+        CLwI3Jccy9F8LMcoYH35aYz5WJYvd2lpW64tkMDB_DD32CXu7EaL4bn1j4_74w5EiHb7svD7E3JRCIwCoooYxSncoG\
+        zgBYklxUcOULzu6pK2N6bvRz60JY7xULjKhq-qcpXyyDc0GrmiQO8o8gpkxxPQLqPhDQFeS6BTAcEwO2gm0w51TiDx\
+        b1XeYSqa8ZLFTe5dpZF7PEeRJBt4HQs7IJWO6qOq2w";
+
+    #[test]
+    fn signatures_by_rsa_are_told_apart() {
+        install();
+        let key = DecodingKey::from_rsa_components(MODULUS, "AQAB").unwrap();
+        let valid = |text: &[u8], signature: &str, algorithm| {
+            verify(signature, text, &key, algorithm).unwrap_or(false)
+        };
+        assert!(valid(b"e30.e30", RS256, Algorithm::RS256));
+        assert!(valid(b"e30.e30", PS384, Algorithm::PS384));
+        assert!(!valid(b"e30.e31", RS256, Algorithm::RS256));
+        assert!(!valid(b"e30.e30", RS256, Algorithm::RS512));
+        assert!(!valid(b"e30.e30", PS384, Algorithm::RS384));
+        assert!(!valid(b"e30.e30", RS256, Algorithm::ES256));
+        assert!(!valid(b"e30.e30", RS256, Algorithm::HS256));
+    }
+}
