@@ -56,11 +56,19 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     args.log.start();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(failed)?.block_on(async {
+        let alone = args.listen.ip().is_loopback();
+        let exposed = || {
+            let (address, db) = (args.listen.to_string(), args.db.display().to_string());
+            Error::Exposed { address, db }
+        };
+        // Nothing is made for a server that will not start.
+        if !alone && !args.options.takes_tokens() && !args.db.exists() {
+            return Err(exposed());
+        }
         let store = Store::open(&args.db, args.options.store())?;
         let app = App::new(store, args.options.server())?;
-        if app.is_open() && !args.listen.ip().is_loopback() {
-            let (address, db) = (args.listen.to_string(), args.db.display().to_string());
-            return Err(Error::Exposed { address, db });
+        if app.is_open() && !alone {
+            return Err(exposed());
         }
         let listener = TcpListener::bind(args.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;

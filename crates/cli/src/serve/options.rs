@@ -61,6 +61,11 @@ struct Bounds {
 }
 
 impl Settings {
+    /// Whether JWTs are taken, so that a server without keys is not open.
+    pub(super) fn takes_tokens(&self) -> bool {
+        self.security.jwt_jwks.is_some()
+    }
+
     /// For the store.
     pub(super) fn store(&self) -> selvedge_store::Options {
         let known = Limits::default();

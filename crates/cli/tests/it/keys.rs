@@ -94,6 +94,7 @@ async fn only_with_a_key_does_it_listen_to_other_machines() {
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("there are no keys"), "{}", run.stderr);
     assert!(run.stderr.contains("selvedge keys add"), "{}", run.stderr);
+    assert!(folder.names().is_empty(), "nothing was made");
     let key = add(db, "read,write");
     let (_server, url, who) = Server::start(&["--listen", "0.0.0.0:0", "--db", db]);
     assert!(who.contains("every request needs a key"), "{who}");
