@@ -30,10 +30,14 @@ pub(crate) enum Error {
     Store(#[from] selvedge_store::OpenError),
     #[error(transparent)]
     Client(#[from] selvedge_client::Error),
+    #[error(transparent)]
+    Keys(#[from] selvedge_store::KeyError),
     #[error("cannot listen on {address}: {cause}")]
     Listen { address: String, cause: io::Error },
     #[error("{address} can be reached from other machines, and there are no keys")]
-    Exposed { address: String },
+    Exposed { address: String, db: String },
+    #[error(transparent)]
+    Start(#[from] selvedge_server::StartError),
 }
 
 impl Error {
@@ -69,13 +73,19 @@ impl Error {
                 Some(format!("the server's code is `{code}`{place}; see docs/errors.md"))
             }
             Self::Client(selvedge_client::Error::Answer(_)) => None,
-            Self::Exposed { .. } => {
-                Some("listen on 127.0.0.1, or another address of this machine only".to_owned())
+            Self::Exposed { db, .. } => Some(format!(
+                "make a key first, with `selvedge keys add --db {db} --tenant <TENANT> \
+                 --scope read,write --name <NAME>`, or listen on 127.0.0.1"
+            )),
+            Self::Keys(selvedge_store::KeyError::NotFound { .. }) => {
+                Some("`selvedge keys list` shows the ids of all keys".to_owned())
             }
             Self::Read { .. }
             | Self::Write { .. }
             | Self::Empty { .. }
             | Self::Store(_)
+            | Self::Keys(_)
+            | Self::Start(_)
             | Self::Listen { .. } => None,
         }
     }

@@ -15,6 +15,7 @@ mod dialects;
 mod error;
 mod input;
 mod inspect;
+mod keys;
 mod output;
 mod remote;
 mod serve;
@@ -49,6 +50,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Serve(serve::Args),
+    Keys(keys::Args),
     Tail(tail::Args),
     Append(append::Args),
     Import(transfer::ImportArgs),
@@ -64,6 +66,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(args) => serve::run(&args),
+        Command::Keys(args) => keys::run(&args),
         Command::Tail(args) => tail::run(&args),
         Command::Append(args) => append::run(&args),
         Command::Import(args) => transfer::import(&args),

@@ -1,10 +1,13 @@
 //! `selvedge serve`: the server.
 
+mod log;
+mod options;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use selvedge_server::{App, Options};
+use selvedge_server::App;
 use selvedge_store::Store;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -15,6 +18,9 @@ use crate::error::Error;
 /// Serve threads over HTTP
 ///
 /// One process, one file. Threads are appended to and followed at /api/threads.
+///
+/// Without keys, everyone on this machine may do everything, and nobody else can reach it. As soon
+/// as there is a key (see `selvedge keys`), every request needs one, and any address will do.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -25,7 +31,12 @@ Examples:
       curl -X POST localhost:4180/api/threads -d '{\"id\":\"t1\"}'
       curl -X POST localhost:4180/api/threads/t1/events \\
            -d '{\"kind\":\"message\",\"role\":\"user\",\"content\":\"hello\"}'
-      curl -N localhost:4180/api/threads/t1/stream")]
+      curl -N localhost:4180/api/threads/t1/stream
+
+  Serve others, encrypted, with keys, for the pages of one site:
+      selvedge keys add --tenant acme --scope read,write --name app
+      selvedge serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem \\
+           --cors https://app.example")]
 pub(crate) struct Args {
     /// Listen on this address
     #[arg(long, default_value = "127.0.0.1:4180", value_name = "ADDRESS")]
@@ -33,27 +44,36 @@ pub(crate) struct Args {
     /// Keep the journal in this file; it is made if it is not there
     #[arg(long, default_value = "selvedge.db", value_name = "FILE")]
     db: PathBuf,
+    #[command(flatten)]
+    options: options::Settings,
+    #[command(flatten)]
+    log: log::Lines,
 }
 
 /// Serves until it is told to stop.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     let failed = |cause| Error::Listen { address: args.listen.to_string(), cause };
-    if !args.listen.ip().is_loopback() {
-        return Err(Error::Exposed { address: args.listen.to_string() });
-    }
+    args.log.start();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(failed)?.block_on(async {
-        let store = Store::open(&args.db, selvedge_store::Options::default())?;
-        let app = App::new(store, Options::default());
+        let alone = args.listen.ip().is_loopback();
+        let exposed = || {
+            let (address, db) = (args.listen.to_string(), args.db.display().to_string());
+            Error::Exposed { address, db }
+        };
+        // Nothing is made for a server that will not start.
+        if !alone && !args.options.takes_tokens() && !args.db.exists() {
+            return Err(exposed());
+        }
+        let store = Store::open(&args.db, args.options.store())?;
+        let app = App::new(store, args.options.server())?;
+        if app.is_open() && !alone {
+            return Err(exposed());
+        }
         let listener = TcpListener::bind(args.listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let mut terminated = signal(SignalKind::terminate()).map_err(failed)?;
-        let (name, dim) = (args::NAME, args::DIM);
-        anstream::println!("{name}selvedge{name:#} listens on http://{address}");
-        anstream::println!(
-            "{dim}journal in {}; no keys: everyone on this machine may do everything{dim:#}",
-            args.db.display()
-        );
+        greet(args, &app, address);
         let stop = async move {
             tokio::select! {
                 _ = tokio::signal::ctrl_c() => {}
@@ -63,4 +83,20 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         selvedge_server::serve(app, listener, stop).await.map_err(failed)
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says where it listens and who may come.
+fn greet(args: &Args, app: &App, address: SocketAddr) {
+    let (name, dim) = (args::NAME, args::DIM);
+    let encrypted = app.options().tls.is_some();
+    let scheme = if encrypted { "https" } else { "http" };
+    anstream::println!("{name}selvedge{name:#} listens on {scheme}://{address}");
+    let who = if app.is_open() {
+        "no keys: everyone on this machine may do everything"
+    } else if encrypted || address.ip().is_loopback() {
+        "every request needs a key"
+    } else {
+        "every request needs a key, which is sent in the clear: put TLS in front, or use --tls-cert"
+    };
+    anstream::println!("{dim}journal in {}; {who}{dim:#}", args.db.display());
 }

@@ -1,24 +1,75 @@
 //! What all handlers share.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
-use selvedge_store::{Store, ThreadKey, ThreadRef};
+use selvedge_store::{Append, AppendError, Appended, KeyError, Keys, Store, ThreadKey, ThreadRef};
 use tokio::sync::watch;
 
 use crate::Error;
+use crate::auth::rate::Rate;
+use crate::auth::ring::Gate;
+use crate::auth::token::{TokenError, TokenOptions, Tokens};
+use crate::clock::now;
+use crate::metrics::Metrics;
+use crate::tls::{Tls, TlsError, TlsFiles};
 use crate::view::Views;
+
+/// How long a failed commit counts against the server's health. Then it is worth another try.
+const SICK: i64 = 10_000;
 
 /// How to serve.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The largest body taken, in bytes.
     pub body_bytes: usize,
+    /// How long the head of a request may take to arrive, and a connection may be idle.
+    pub head_timeout: Duration,
+    /// How long a request may take until its answer begins.
+    pub request_timeout: Duration,
+    /// Connections that may be open at once.
+    pub connections: usize,
+    /// Requests a second for each key and each token's subject; where there are no keys, there is
+    /// no bound.
+    pub rate: Option<u32>,
+    /// Requests a second from each address that bring no valid key and are told so.
+    pub strangers: u32,
+    /// How long what is open may hold up the end.
+    pub grace: Duration,
+    /// Sites whose pages may ask, as `https://app.example`; `*` is all.
+    pub cors: Vec<String>,
+    /// Whose tokens are taken, besides keys.
+    pub tokens: Option<TokenOptions>,
+    /// With what to encrypt.
+    pub tls: Option<TlsFiles>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { body_bytes: 64 << 20 }
+        Self {
+            body_bytes: 64 << 20,
+            head_timeout: Duration::from_secs(30),
+            request_timeout: Duration::from_secs(60),
+            connections: 16_384,
+            rate: Some(10_000),
+            strangers: 50,
+            grace: Duration::from_secs(10),
+            cors: Vec::new(),
+            tokens: None,
+            tls: None,
+        }
     }
+}
+
+/// Why a server could not start.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+#[allow(missing_docs, reason = "the messages tell")]
+pub enum StartError {
+    Keys(#[from] KeyError),
+    Tokens(#[from] TokenError),
+    Tls(#[from] TlsError),
 }
 
 /// The application: a store and its views. Clones share it.
@@ -32,6 +83,13 @@ struct Inner {
     views: Views,
     options: Options,
     closing: watch::Sender<Closing>,
+    gate: Gate,
+    rate: Option<Rate>,
+    strangers: Rate,
+    tls: Option<Tls>,
+    metrics: Arc<Metrics>,
+    /// When a commit failed last; 0 if the last one did not.
+    failed: AtomicI64,
 }
 
 /// Whether streams are to end.
@@ -42,10 +100,74 @@ pub(crate) enum Closing {
 }
 
 impl App {
-    /// An application on a store.
-    pub fn new(store: Store, options: Options) -> Self {
-        let closing = watch::Sender::new(Closing::NotYet);
-        Self { inner: Arc::new(Inner { store, views: Views::default(), options, closing }) }
+    /// An application on a store. Blocks for the disk.
+    pub fn new(store: Store, options: Options) -> Result<Self, StartError> {
+        let tokens = options.tokens.clone().map(Tokens::open).transpose()?;
+        let inner = Inner {
+            views: Views::default(),
+            closing: watch::Sender::new(Closing::NotYet),
+            gate: Gate::open(Keys::open(store.path())?, tokens)?,
+            rate: options.rate.map(Rate::new),
+            strangers: Rate::new(options.strangers),
+            tls: options.tls.clone().map(Tls::open).transpose()?,
+            metrics: Arc::default(),
+            failed: AtomicI64::new(0),
+            store,
+            options,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Whether there are no keys: everyone who can reach the server may do everything.
+    pub fn is_open(&self) -> bool {
+        self.inner.gate.ring().is_open()
+    }
+
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.inner.gate
+    }
+
+    pub(crate) fn rate(&self) -> Option<&Rate> {
+        self.inner.rate.as_ref()
+    }
+
+    /// For those who have no key.
+    pub(crate) fn strangers(&self) -> &Rate {
+        &self.inner.strangers
+    }
+
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        self.inner.tls.as_ref()
+    }
+
+    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+        &self.inner.metrics
+    }
+
+    /// Appends, counted and timed.
+    pub(crate) async fn append(&self, append: Append) -> Result<Appended, AppendError> {
+        let began = Instant::now();
+        let waiting = Waiting::new(&self.inner.metrics);
+        let result = self.inner.store.append(append).await;
+        drop(waiting);
+        match &result {
+            Ok(appended) => {
+                self.inner.metrics.committed(began.elapsed(), appended);
+                self.inner.failed.store(0, Ordering::Relaxed);
+            }
+            Err(AppendError::Storage(_) | AppendError::Closed) => {
+                self.inner.failed.store(now(), Ordering::Relaxed);
+            }
+            Err(_) => {}
+        }
+        result
+    }
+
+    /// Whether appends are likely to be taken.
+    pub(crate) fn is_ready(&self) -> bool {
+        let failed = self.inner.failed.load(Ordering::Relaxed);
+        let closing = *self.inner.closing.borrow() == Closing::Now;
+        !closing && (failed == 0 || now() - failed > SICK)
     }
 
     /// Ends all open streams; each is told where it stands, to resume elsewhere or later.
@@ -88,5 +210,21 @@ impl App {
         let wanted = key.clone();
         let found = self.blocking(move |store| Ok(store.thread(&wanted)?)).await?;
         found.ok_or_else(|| Error::no_thread(&key.id))
+    }
+}
+
+/// Counts an append as waiting, also when whoever asked does not wait for the end.
+struct Waiting<'a>(&'a Metrics);
+
+impl<'a> Waiting<'a> {
+    fn new(metrics: &'a Metrics) -> Self {
+        metrics.waiting.add(1);
+        Self(metrics)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.sub(1);
     }
 }

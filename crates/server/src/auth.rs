@@ -1,9 +1,20 @@
 //! Who is asking, and what they may.
+//!
+//! One authorizer stands before every route: [`guard`] finds out who asks ([`ring`] knows the keys,
+//! [`token`] reads JWTs), whether that is enough for the route, and whether it is too often
+//! ([`rate`]). What is answered piece by piece ends with the right to read it ([`leave`]).
+
+pub(crate) mod guard;
+mod leave;
+mod provider;
+pub(crate) mod rate;
+pub(crate) mod ring;
+pub(crate) mod token;
 
 use std::sync::Arc;
 
 use selvedge_protocol::journal::Visibility;
-use selvedge_store::ThreadKey;
+use selvedge_store::{KeyHash, ThreadKey};
 
 /// What a caller may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,8 +23,42 @@ pub enum Scope {
     Nobody,
     /// Read threads.
     Read,
-    /// Append to threads.
+    /// Append to threads. Does not include reading: a key that only writes gives nothing away.
     Write,
+    /// Work as an agent: claim tasks, and all that readers and writers may.
+    Agent,
+    /// Everything within the tenant, and see everything.
+    Operator,
+}
+
+impl Scope {
+    /// Those that a key can have.
+    pub const GRANTED: [Self; 4] = [Self::Read, Self::Write, Self::Agent, Self::Operator];
+
+    /// Its name, as keys and tokens say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nobody => "none",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Agent => "agent",
+            Self::Operator => "operator",
+        }
+    }
+
+    /// The scope of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::GRANTED.into_iter().find(|scope| scope.name() == name)
+    }
+
+    /// Whether whoever has this scope may do what needs the other.
+    pub fn includes(self, needed: Self) -> bool {
+        match (self, needed) {
+            (_, Self::Nobody) | (Self::Operator, _) => true,
+            (Self::Agent, Self::Read | Self::Write) => true,
+            (own, needed) => own == needed,
+        }
+    }
 }
 
 /// Whoever makes a request.
@@ -21,12 +66,45 @@ pub enum Scope {
 pub(crate) struct Principal {
     pub(crate) tenant: Arc<str>,
     pub(crate) sees: Visibility,
+    /// What they may do.
+    pub(crate) scopes: Arc<[Scope]>,
+    /// What logs and rates know them by; no secret.
+    pub(crate) name: Arc<str>,
+    pub(crate) pass: Pass,
+    /// When that ends by itself, in milliseconds since 1970.
+    pub(crate) expires: Option<i64>,
+}
+
+/// What a caller was let in by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Pass {
+    /// There are no keys.
+    Open,
+    /// The key of this hash.
+    Key(KeyHash),
+    /// A token, which nobody can revoke before it ends.
+    Token,
 }
 
 impl Principal {
     /// Whoever asks where no keys are configured.
     pub(crate) fn anyone() -> Self {
-        Self { tenant: "default".into(), sees: Visibility::Internal }
+        Self::new("default".into(), Arc::new([Scope::Operator]), "anyone".into(), Pass::Open)
+    }
+
+    /// Someone with these scopes. Only operators see more than participants do.
+    fn new(tenant: Arc<str>, scopes: Arc<[Scope]>, name: Arc<str>, pass: Pass) -> Self {
+        let sees = if scopes.contains(&Scope::Operator) {
+            Visibility::Internal
+        } else {
+            Visibility::Participants
+        };
+        Self { tenant, sees, scopes, name, pass, expires: None }
+    }
+
+    /// Whether they may do what needs a scope.
+    pub(crate) fn may(&self, needed: Scope) -> bool {
+        needed == Scope::Nobody || self.scopes.iter().any(|own| own.includes(needed))
     }
 
     /// A thread of the caller's own tenant.

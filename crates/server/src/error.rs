@@ -23,8 +23,11 @@ pub enum ErrorCode {
     KeyReused,
     MethodNotAllowed,
     NotFound,
+    RateLimited,
     Storage,
     ThreadExists,
+    Timeout,
+    TooManyConnections,
     TooManyEvents,
     Unauthorized,
     UnknownDialect,
@@ -47,8 +50,11 @@ impl ErrorCode {
         Self::KeyReused,
         Self::MethodNotAllowed,
         Self::NotFound,
+        Self::RateLimited,
         Self::Storage,
         Self::ThreadExists,
+        Self::Timeout,
+        Self::TooManyConnections,
         Self::TooManyEvents,
         Self::Unauthorized,
         Self::UnknownDialect,
@@ -71,8 +77,11 @@ impl ErrorCode {
             Self::KeyReused => "key_reused",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::NotFound => "not_found",
+            Self::RateLimited => "rate_limited",
             Self::Storage => "storage",
             Self::ThreadExists => "thread_exists",
+            Self::Timeout => "timeout",
+            Self::TooManyConnections => "too_many_connections",
             Self::TooManyEvents => "too_many_events",
             Self::Unauthorized => "unauthorized",
             Self::UnknownDialect => "unknown_dialect",
@@ -90,20 +99,28 @@ impl ErrorCode {
             | Self::BodyTooLarge
             | Self::EventTooLarge
             | Self::TooManyEvents => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Busy => StatusCode::TOO_MANY_REQUESTS,
+            Self::Busy | Self::RateLimited => StatusCode::TOO_MANY_REQUESTS,
             Self::Conflict | Self::ThreadExists => StatusCode::CONFLICT,
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotFound => StatusCode::NOT_FOUND,
-            Self::Storage => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Storage | Self::TooManyConnections => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Timeout => StatusCode::REQUEST_TIMEOUT,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
         }
     }
 
     /// Whether the same request may succeed later.
     pub fn is_retryable(self) -> bool {
-        matches!(self, Self::Busy | Self::Storage)
+        matches!(
+            self,
+            Self::Busy
+                | Self::RateLimited
+                | Self::Storage
+                | Self::Timeout
+                | Self::TooManyConnections
+        )
     }
 }
 
@@ -175,6 +192,7 @@ impl IntoResponse for Error {
             let scheme = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
         }
+        response.extensions_mut().insert(self.code);
         response
     }
 }

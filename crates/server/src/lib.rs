@@ -2,19 +2,28 @@
 
 pub mod app;
 mod auth;
+mod clock;
+mod edge;
 mod error;
 mod event;
 mod extract;
 mod ingest;
+mod metrics;
+mod openapi;
 mod query;
 mod retell;
 mod routes;
 mod serve;
 mod state;
 mod surface;
+mod tls;
 mod view;
 
-pub use app::{App, Options};
+pub use app::{App, Options, StartError};
+pub use auth::Scope;
+pub use auth::token::{TokenError, TokenOptions};
 pub use error::{Error, ErrorCode};
+pub use openapi::document as openapi;
 pub use routes::{Route, router, routes};
 pub use serve::serve;
+pub use tls::{TlsError, TlsFiles};

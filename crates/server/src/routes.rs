@@ -3,13 +3,14 @@
 //! Invariant: every route is in this table, and every request to one goes through the authorizer.
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request};
-use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
+use axum::extract::DefaultBodyLimit;
+use axum::middleware;
 use axum::routing::MethodRouter;
 use http::Method;
 
-use crate::auth::{Principal, Scope};
+use crate::auth::Scope;
+use crate::auth::guard::authorize;
+use crate::edge::edge;
 use crate::surface;
 use crate::{App, Error, ErrorCode};
 
@@ -38,7 +39,8 @@ pub fn routes() -> Vec<Route> {
 pub fn router(app: App) -> Router {
     let mut router = Router::new();
     for Route { path, scope, handler, .. } in routes() {
-        let guard = middleware::from_fn(move |request, next| authorize(scope, request, next));
+        let guard = move |state, request, next| authorize(state, scope, request, next);
+        let guard = middleware::from_fn_with_state(app.clone(), guard);
         router = router.route(path, handler.layer(guard));
     }
     router
@@ -47,11 +49,6 @@ pub fn router(app: App) -> Router {
             Error::new(ErrorCode::MethodNotAllowed, "this path does not take that method")
         })
         .layer(DefaultBodyLimit::max(app.options().body_bytes))
+        .layer(middleware::from_fn_with_state(app.clone(), edge))
         .with_state(app)
-}
-
-/// Lets a request through with whoever makes it, if they may.
-async fn authorize(_scope: Scope, mut request: Request, next: Next) -> Response {
-    request.extensions_mut().insert(Principal::anyone());
-    next.run(request).await.into_response()
 }

@@ -1,15 +1,34 @@
 //! Listening, and stopping well.
 
 use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::serve::ListenerExt as _;
-use tokio::net::TcpListener;
+use axum::Router;
+use axum::body::Body;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tower_service::Service as _;
 
-use crate::{App, router};
+use crate::app::Closing;
+use crate::auth::guard::Peer;
+use crate::metrics::Metrics;
+use crate::{App, Error, ErrorCode, router};
 
-/// How long what is open may hold up the end.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long a handshake may take.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Bytes of a request's head, give or take what is read at once.
+const HEAD_BYTES: usize = 64 << 10;
+/// How often files are looked at that can be replaced.
+const PERIOD: Duration = Duration::from_secs(1);
 
 /// Serves until `stop` ends, then closes: open requests are answered, open streams are told to
 /// resume later and end. Who does not take that in is cut off after a moment.
@@ -18,22 +37,145 @@ pub async fn serve(
     listener: TcpListener,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let listener = listener.tap_io(|stream| {
+    let mut keeping = JoinSet::new();
+    keeping.spawn(keep(app.clone()));
+    let router = router(app.clone());
+    let slots = Arc::new(Semaphore::new(app.options().connections));
+    let mut open = JoinSet::new();
+    let mut stop = pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(ended) = open.join_next() => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a connection was dropped");
+                }
+                continue;
+            }
+            () = &mut stop => break,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Most often too many files are open; others have to close first.
+                tracing::error!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
         // An event is small and should leave at once.
         let _ = stream.set_nodelay(true);
-    });
-    let (stopping, stopped) = tokio::sync::oneshot::channel();
-    let served = axum::serve(listener, router(app.clone())).with_graceful_shutdown(async move {
-        stop.await;
-        app.close_streams();
-        let _ = stopping.send(());
-    });
-    let cut = async {
-        let _ = stopped.await;
-        tokio::time::sleep(GRACE).await;
+        match slots.clone().try_acquire_owned() {
+            Ok(slot) => {
+                let slot = Slot::new(slot, app.metrics().clone());
+                open.spawn(connection(app.clone(), router.clone(), stream, peer, slot));
+            }
+            Err(_) => {
+                app.metrics().turned_away.add(1);
+                open.spawn(turn_away(app.clone(), stream));
+            }
+        }
+    }
+    drop(listener);
+    app.close_streams();
+    let ended = async { while open.join_next().await.is_some() {} };
+    if timeout(app.options().grace, ended).await.is_err() {
+        tracing::warn!("some connections did not end in time and were cut off");
+    }
+    Ok(())
+}
+
+/// Looks after what can change while it serves.
+async fn keep(app: App) {
+    let certificates = async {
+        let mut period = tokio::time::interval(PERIOD);
+        while app.tls().is_some() {
+            period.tick().await;
+            let app = app.clone();
+            let _ =
+                tokio::task::spawn_blocking(move || app.tls().map(crate::tls::Tls::reload)).await;
+        }
     };
-    tokio::select! {
-        served = served => served,
-        () = cut => Ok(()),
+    tokio::join!(app.gate().keep(), certificates);
+}
+
+/// One of the connections that may be open.
+struct Slot {
+    _permit: OwnedSemaphorePermit,
+    metrics: Arc<Metrics>,
+}
+
+impl Slot {
+    fn new(permit: OwnedSemaphorePermit, metrics: Arc<Metrics>) -> Self {
+        metrics.connections.add(1);
+        Self { _permit: permit, metrics }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.metrics.connections.sub(1);
+    }
+}
+
+async fn connection(app: App, router: Router, stream: TcpStream, peer: SocketAddr, _slot: Slot) {
+    match app.tls().map(crate::tls::Tls::acceptor) {
+        None => requests(app, router, stream, peer).await,
+        Some(acceptor) => match timeout(HANDSHAKE, acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => requests(app, router, stream, peer).await,
+            Ok(Err(error)) => tracing::debug!(%error, "a handshake failed"),
+            Err(_) => tracing::debug!("a handshake took too long"),
+        },
+    }
+}
+
+async fn requests<S>(app: App, router: Router, stream: S, peer: SocketAddr)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(Peer(peer.ip()));
+        router.clone().call(request)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(app.options().head_timeout)
+        .max_buf_size(HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    let mut closing = app.closing();
+    let closed = async {
+        let _ = closing.wait_for(|closing| *closing == Closing::Now).await;
+    };
+    let served = tokio::select! {
+        served = connection.as_mut() => served,
+        () = closed => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%error, "a connection broke");
+    }
+}
+
+/// Says that there are too many already, without reading what is asked.
+async fn turn_away(app: App, mut stream: TcpStream) {
+    let error = Error::new(ErrorCode::TooManyConnections, "too many connections are open");
+    app.metrics().answer(error.code.status(), Some(error.code));
+    // Without a handshake it could not be read.
+    if app.tls().is_none() {
+        let body = error.body();
+        let answer = format!(
+            "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+             retry-after: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let said = async {
+            stream.write_all(answer.as_bytes()).await?;
+            stream.shutdown().await
+        };
+        let _ = timeout(Duration::from_secs(1), said).await;
     }
 }

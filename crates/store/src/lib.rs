@@ -21,6 +21,7 @@ mod append;
 mod ask;
 mod batch;
 mod error;
+mod keys;
 mod live;
 mod progress;
 mod query;
@@ -31,6 +32,7 @@ mod thread;
 pub use append::{Append, Appended, Create, Draft, Expect, Key, Limits};
 pub use batch::{Batch, Entry, Page};
 pub use error::{AppendError, OpenError, ReadError, TendError};
+pub use keys::{ApiKey, KeyError, KeyHash, Keys, NewKey};
 pub use live::{Ahead, Tail};
 pub use progress::Progress;
 pub use query::{

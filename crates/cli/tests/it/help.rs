@@ -14,6 +14,9 @@ fn every_command_explains_itself_with_examples() {
     insta::assert_snapshot!("help-convert", selvedge(&["convert", "--help"]).stdout);
     insta::assert_snapshot!("help-validate", selvedge(&["validate", "--help"]).stdout);
     insta::assert_snapshot!("help-inspect", selvedge(&["inspect", "--help"]).stdout);
+    insta::assert_snapshot!("help-serve", selvedge(&["serve", "--help"]).stdout);
+    insta::assert_snapshot!("help-keys", selvedge(&["keys", "--help"]).stdout);
+    insta::assert_snapshot!("help-keys-add", selvedge(&["keys", "add", "--help"]).stdout);
     insta::assert_snapshot!("help-canon", selvedge(&["canon", "--help"]).stdout);
     for command in ["serve", "tail", "append", "import", "export"] {
         let help = selvedge(&[command, "--help"]).stdout;

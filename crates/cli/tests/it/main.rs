@@ -7,6 +7,7 @@ mod docs;
 mod help;
 mod hostile;
 mod inspect;
+mod keys;
 mod killed;
 mod remote;
 mod validate;

@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Encoder, Next, PIECE, Shown, View};
 use crate::app::Closing;
+use crate::metrics::{Metrics, Resync};
 use crate::{App, Error, ErrorCode};
 
 /// Proxies close what is silent; ten seconds is safe with all of them.
@@ -81,6 +82,7 @@ pub(crate) struct Reader {
     caught_up: bool,
     heartbeat: Instant,
     closing: watch::Receiver<Closing>,
+    metrics: Arc<Metrics>,
     ended: bool,
 }
 
@@ -134,6 +136,7 @@ impl Reader {
             caught_up: false,
             heartbeat: Instant::now() + HEARTBEAT,
             closing: app.closing(),
+            metrics: app.metrics().clone(),
             ended: false,
         })
     }
@@ -146,15 +149,17 @@ impl Reader {
         let mut closing = self.closing.clone();
         let bytes = tokio::select! {
             bytes = self.bytes() => bytes,
-            _ = closing.wait_for(|closing| *closing == Closing::Now) => Ok(self.resync("shutdown")),
+            _ = closing.wait_for(|closing| *closing == Closing::Now) => Ok(self.resync(Resync::Shutdown)),
         };
         self.ended |= bytes.is_err();
         Some(bytes)
     }
 
     /// Tells the reader to come again where it stands.
-    fn resync(&mut self, reason: &str) -> Bytes {
+    fn resync(&mut self, reason: Resync) -> Bytes {
         self.ended = true;
+        self.metrics.resync(reason);
+        let reason = reason.name();
         let (epoch, seen) = (self.view.thread.epoch, self.seen);
         let frame = format!(
             "event: resync\ndata: {{\"cursor\":\"{epoch}.{seen}\",\"reason\":\"{reason}\"}}\n\n"
@@ -232,6 +237,8 @@ impl Reader {
 
     /// Catches up a page from the journal.
     async fn page(&mut self) -> Result<Shown, Error> {
+        self.metrics.pages.add(1);
+        self.metrics.lag.observe(self.view.tail.head().saturating_sub(self.seen));
         let (store, view, seen, skip) =
             (self.store.clone(), self.view.clone(), self.seen, self.skip);
         let own = self.own.take();

@@ -1,10 +1,16 @@
 //! What the server promises, over real connections.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod auth;
 mod branch;
 mod cut;
+mod edge;
+mod matrix;
+mod operations;
 mod refuse;
 mod resume;
 mod site;
 mod state;
+mod tls;
+mod token;
 mod transfer;

@@ -1,11 +1,12 @@
 //! A server of its own for a test, and a reader of its streams.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use reqwest::{Client, Response, StatusCode};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use selvedge_server::{App, Options};
-use selvedge_store::Store;
+use selvedge_store::{Keys, NewKey, Store};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -15,6 +16,8 @@ use tokio::task::JoinHandle;
 pub(crate) struct Site {
     pub(crate) url: String,
     pub(crate) client: Client,
+    pub(crate) keys: Keys,
+    pub(crate) db: PathBuf,
     stop: Option<oneshot::Sender<()>>,
     served: Option<JoinHandle<std::io::Result<()>>>,
     _folder: TempDir,
@@ -22,19 +25,36 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) async fn start() -> Self {
+        Self::start_with(Options::default(), &[]).await.0
+    }
+
+    /// A server with keys, and their texts.
+    pub(crate) async fn start_with(options: Options, made: &[NewKey]) -> (Self, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.db");
+        let keys = Keys::open(&path).unwrap();
+        let texts = made.iter().map(|new| keys.add(new.clone(), 1).unwrap().1).collect();
         let store = Store::open(&path, selvedge_store::Options::default()).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let app = App::new(store, Options::default());
+        let app = App::new(store, options).unwrap();
         let (stop, stopped) = oneshot::channel();
         let stopped = async {
             let _ = stopped.await;
         };
         let served = tokio::spawn(selvedge_server::serve(app, listener, stopped));
         let (stop, served) = (Some(stop), Some(served));
-        Self { url, client: Client::new(), stop, served, _folder: folder }
+        (Self { url, client: Client::new(), keys, db: path, stop, served, _folder: folder }, texts)
+    }
+
+    /// A request that anything can be added to.
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.client.request(method, format!("{}{path}", self.url))
+    }
+
+    /// Asks with a key.
+    pub(crate) async fn ask(&self, method: Method, path: &str, key: &str) -> (StatusCode, Value) {
+        answer(self.request(method, path).bearer_auth(key).send().await.unwrap()).await
     }
 
     /// Stops the server and waits until it has.
@@ -64,10 +84,17 @@ impl Site {
         if let Some(last) = last {
             request = request.header("Last-Event-ID", last);
         }
-        let response = request.send().await.unwrap();
-        assert_eq!(response.status(), StatusCode::OK);
-        assert_eq!(response.headers()["content-type"], "text/event-stream");
-        Frames { response, text: String::new(), ready: VecDeque::new() }
+        Frames::open(request).await
+    }
+}
+
+/// A key for tests.
+pub(crate) fn key(tenant: &str, scopes: &[&str]) -> NewKey {
+    NewKey {
+        name: scopes.join("+"),
+        tenant: tenant.to_owned(),
+        scopes: scopes.iter().map(|&scope| scope.to_owned()).collect(),
+        expires: None,
     }
 }
 
@@ -102,6 +129,13 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
+    pub(crate) async fn open(request: RequestBuilder) -> Self {
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self { response, text: String::new(), ready: VecDeque::new() }
+    }
+
     pub(crate) async fn next(&mut self) -> Frame {
         loop {
             if let Some(frame) = self.ready.pop_front() {

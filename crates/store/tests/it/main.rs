@@ -5,6 +5,7 @@ mod append;
 mod crash;
 mod delete;
 mod events;
+mod keys;
 mod listing;
 mod load;
 mod model;

@@ -49,7 +49,7 @@ pub(crate) async fn fork(
     let create = Create::Branch { from, at };
     let mut append = Append::new(principal.thread(&own), drafts).creating(create);
     append.key = key(&headers, &body)?;
-    let appended = app.store().append(append).await?;
+    let appended = app.append(append).await?;
     let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
     let body = format!(
         "{{\"id\":{},\"parent\":{},\"at\":{at},\"cursor\":\"{cursor}\",\"head\":{},\"duplicate\":{}}}",

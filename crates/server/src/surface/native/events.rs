@@ -1,7 +1,6 @@
 //! Events: appended, read.
 
 use std::fmt::Write as _;
-use std::time::SystemTime;
 
 use axum::Extension;
 use axum::extract::{RawQuery, State};
@@ -15,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::stream::{filter, start};
 use crate::auth::Principal;
+pub(crate) use crate::clock::now;
 use crate::event::Stamp;
 use crate::extract::{Id, Payload};
 use crate::query::Query;
@@ -53,7 +53,7 @@ pub(crate) async fn append(
             }
         };
     }
-    let appended = app.store().append(append).await.map_err(|error| match error {
+    let appended = app.append(append).await.map_err(|error| match error {
         selvedge_store::AppendError::NotFound => Error::no_thread(&id),
         other => other.into(),
     })?;
@@ -128,12 +128,6 @@ pub(crate) fn key(headers: &HeaderMap, body: &[u8]) -> Result<Option<Key>, Error
         Error::new(ErrorCode::BadParameter, "`Idempotency-Key` must be visible ASCII")
     })?;
     Ok(Some(Key { text: text.to_owned(), digest: Sha256::digest(body).into() }))
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now() -> i64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    now.map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX))
 }
 
 enum Expected {

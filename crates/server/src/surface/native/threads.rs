@@ -61,7 +61,7 @@ pub(crate) async fn create(
     let drafts = Stamp::new(&id, now()).events(events.as_bytes())?;
     let mut append = Append::new(principal.thread(&id), drafts).creating(Create::New);
     append.key = key(&headers, &body)?;
-    let appended = app.store().append(append).await?;
+    let appended = app.append(append).await?;
     let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
     let body = format!(
         "{{\"id\":{},\"cursor\":\"{cursor}\",\"head\":{},\"duplicate\":{}}}",

@@ -1,0 +1,115 @@
+//! Who may use a server, and how much of it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use selvedge_server::{Options, TlsFiles, TokenOptions};
+use selvedge_store::Limits;
+
+#[derive(clap::Args)]
+pub(crate) struct Settings {
+    #[command(flatten)]
+    security: Security,
+    #[command(flatten)]
+    bounds: Bounds,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Security")]
+struct Security {
+    /// Encrypt with this certificate (PEM); it is read again when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Let pages of these sites ask, such as https://app.example; `*` is all
+    #[arg(long, value_name = "ORIGIN", value_delimiter = ',', num_args = 1.., value_parser = origin)]
+    cors: Vec<String>,
+    /// Take JWTs too, signed by a key of this JSON Web Key Set; it is read again when it changes
+    #[arg(long, value_name = "FILE", requires_all = ["jwt_issuer", "jwt_audience"])]
+    jwt_jwks: Option<PathBuf>,
+    /// Who JWTs must be from (`iss`)
+    #[arg(long, value_name = "ISSUER", requires = "jwt_jwks")]
+    jwt_issuer: Option<String>,
+    /// Who JWTs must be for (`aud`)
+    #[arg(long, value_name = "AUDIENCE", requires = "jwt_jwks")]
+    jwt_audience: Option<String>,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Bounds")]
+struct Bounds {
+    /// Connections open at once
+    #[arg(long, default_value_t = 16_384, value_name = "COUNT")]
+    max_connections: usize,
+    /// Requests a second for each key; 0 is no bound
+    #[arg(long, default_value_t = 10_000, value_name = "COUNT")]
+    rate: u32,
+    /// The largest body, in MiB
+    #[arg(long, default_value_t = 64, value_name = "MIB", value_parser = clap::value_parser!(u16).range(1..))]
+    max_body: u16,
+    /// The largest event, in MiB
+    #[arg(long, default_value_t = 16, value_name = "MIB", value_parser = clap::value_parser!(u16).range(1..))]
+    max_event: u16,
+    /// How long a request may take until its answer begins, in seconds
+    #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+    request_timeout: u64,
+    /// How long open requests and streams may hold up the end, in seconds
+    #[arg(long, default_value_t = 10, value_name = "SECONDS")]
+    grace: u64,
+}
+
+impl Settings {
+    /// Whether JWTs are taken, so that a server without keys is not open.
+    pub(super) fn takes_tokens(&self) -> bool {
+        self.security.jwt_jwks.is_some()
+    }
+
+    /// For the store.
+    pub(super) fn store(&self) -> selvedge_store::Options {
+        let known = Limits::default();
+        let event_bytes = usize::from(self.bounds.max_event) << 20;
+        let batch_bytes = known.batch_bytes.max(event_bytes);
+        selvedge_store::Options { limits: Limits { event_bytes, batch_bytes, ..known } }
+    }
+
+    /// For the server.
+    pub(super) fn server(&self) -> Options {
+        let Security { tls_cert, tls_key, cors, jwt_jwks, jwt_issuer, jwt_audience } =
+            &self.security;
+        let tls = match (tls_cert.clone(), tls_key.clone()) {
+            (Some(cert), Some(key)) => Some(TlsFiles { cert, key }),
+            _ => None,
+        };
+        let tokens = match (jwt_jwks.clone(), jwt_issuer.clone(), jwt_audience.clone()) {
+            (Some(jwks), Some(issuer), Some(audience)) => {
+                Some(TokenOptions { jwks, issuer, audience })
+            }
+            _ => None,
+        };
+        Options {
+            body_bytes: usize::from(self.bounds.max_body) << 20,
+            request_timeout: Duration::from_secs(self.bounds.request_timeout.max(1)),
+            connections: self.bounds.max_connections.max(1),
+            rate: Some(self.bounds.rate).filter(|rate| *rate > 0),
+            grace: Duration::from_secs(self.bounds.grace),
+            cors: cors.clone(),
+            tokens,
+            tls,
+            ..Options::default()
+        }
+    }
+}
+
+/// A site as browsers name it, without a path.
+fn origin(text: &str) -> Result<String, String> {
+    let bare = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    match bare {
+        _ if text == "*" => Ok(text.to_owned()),
+        Some(host) if !host.is_empty() && !host.contains(['/', ' ', '?', '#']) => {
+            Ok(text.to_owned())
+        }
+        _ => Err("expected a site such as https://app.example, without a path".to_owned()),
+    }
+}

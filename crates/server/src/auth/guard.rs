@@ -1,0 +1,161 @@
+//! The authorizer: every request to every route passes here.
+
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, header};
+use http_body::Body as _;
+
+use super::leave::{Answer, Watched};
+use super::rate::Who;
+use super::{Principal, Scope};
+use crate::clock::now;
+use crate::edge::cors;
+use crate::query::Query;
+use crate::{App, Error, ErrorCode};
+
+/// Where a request comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// Who made a request, for the log.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller(pub(crate) Principal);
+
+/// Lets a request through with whoever makes it, if they may.
+pub(crate) async fn authorize(
+    State(app): State<App>,
+    scope: Scope,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    if scope == Scope::Nobody {
+        return next.run(request).await;
+    }
+    let principal = match admit(&app, scope, &request) {
+        Ok(principal) => principal,
+        Err(error) => return error.into_response(),
+    };
+    request.extensions_mut().insert(principal.clone());
+    let mut response = next.run(request).await;
+    if response.body().size_hint().exact().is_none() {
+        response = watched(&app, &principal, response);
+    }
+    response.extensions_mut().insert(Caller(principal));
+    response
+}
+
+fn admit(app: &App, scope: Scope, request: &Request) -> Result<Principal, Error> {
+    let ring = app.gate().ring();
+    if ring.is_open() {
+        from_here(app, request.headers())?;
+        return Ok(Principal::anyone());
+    }
+    let at = Instant::now();
+    let limited = || Error::new(ErrorCode::RateLimited, "too many requests; slow down");
+    let secret = secret(request.headers(), request.uri().query());
+    let known = match &secret {
+        Some(secret) => ring.principal(secret, now()),
+        None => Err(Error::new(ErrorCode::Unauthorized, "a key is needed")),
+    };
+    let principal = known.map_err(|error| {
+        let peer = request.extensions().get::<Peer>();
+        let address = peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0);
+        let within = app.strangers().admits(Who::Address(address), at);
+        if within { error } else { limited() }
+    })?;
+    if !app.rate().is_none_or(|rate| rate.admits(Who::Caller(principal.name.clone()), at)) {
+        return Err(limited());
+    }
+    if !principal.may(scope) {
+        let message = format!("this needs a key with scope `{}`", scope.name());
+        return Err(Error::new(ErrorCode::Forbidden, message));
+    }
+    Ok(principal)
+}
+
+/// The key or token that a request brings. A browser's `EventSource` cannot send headers, so the
+/// query can have it too; queries are never logged.
+fn secret<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> Option<Cow<'a, str>> {
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        let (scheme, secret) = value.to_str().ok()?.split_once(' ')?;
+        return scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim().into());
+    }
+    Query::new(query).get("access_token").map(|secret| secret.to_owned().into())
+}
+
+/// Where there are no keys, whoever is on this machine may do everything, but not the pages that
+/// their browser shows: neither by a form of another site nor by a name that leads here.
+fn from_here(app: &App, headers: &HeaderMap) -> Result<(), Error> {
+    let refuse = |message| Err(Error::new(ErrorCode::Forbidden, message));
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let host = text(header::HOST).unwrap_or("localhost");
+    if !is_local(host) {
+        return refuse("without keys, the host must be this machine's own name");
+    }
+    match text(header::ORIGIN) {
+        Some(origin) if !is_own(origin, host) && !cors::is_listed(app.options(), origin) => {
+            refuse("without keys, other sites may not ask; list them with `--cors`")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a page comes from this server itself.
+fn is_own(origin: &str, host: &str) -> bool {
+    let bare = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    bare.is_some_and(|bare| bare.eq_ignore_ascii_case(host))
+}
+
+fn is_local(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(""),
+        None => host.split(':').next().unwrap_or(""),
+    };
+    name.eq_ignore_ascii_case("localhost")
+        || name.to_ascii_lowercase().ends_with(".localhost")
+        || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+/// The answer, which ends when the right to read it does.
+fn watched(app: &App, principal: &Principal, response: Response) -> Response {
+    let (parts, body) = response.into_parts();
+    let kind = match parts.headers.get(header::CONTENT_TYPE) {
+        Some(kind) if kind.as_bytes().starts_with(b"text/event-stream") => Answer::Events,
+        _ => Answer::Other,
+    };
+    let body = Watched::new(body, kind, app.gate(), principal, app.metrics().clone());
+    Response::from_parts(parts, Body::new(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_this_machine_are_told_from_names_that_only_lead_here() {
+        for host in ["localhost", "LocalHost:80", "a.localhost:1", "127.0.0.1:4180", "[::1]:1"] {
+            assert!(is_local(host), "{host}");
+        }
+        for host in ["evil.example", "127.0.0.1.evil.example:80", "10.0.0.1", "localhostx", ""] {
+            assert!(!is_local(host), "{host}");
+        }
+        assert!(is_own("http://localhost:4180", "localhost:4180"));
+        assert!(!is_own("http://localhost:3000", "localhost:4180") && !is_own("null", "localhost"));
+    }
+
+    #[test]
+    fn the_secret_is_in_the_header_or_else_in_the_query() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(secret(&headers, Some("a=b&access_token=q%2E")).as_deref(), Some("q."));
+        headers.insert(header::AUTHORIZATION, "bearer  h".parse().unwrap());
+        assert_eq!(secret(&headers, Some("access_token=q")).as_deref(), Some("h"));
+        headers.insert(header::AUTHORIZATION, "Basic aGVsbG8=".parse().unwrap());
+        assert_eq!(secret(&headers, Some("access_token=q")), None);
+    }
+}

@@ -1,0 +1,136 @@
+//! The keys that are valid now, and noticing when that changes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use selvedge_store::{ApiKey, KeyError, KeyHash, Keys};
+use tokio::sync::watch;
+
+use super::token::Tokens;
+use super::{Pass, Principal, Scope};
+use crate::{Error, ErrorCode};
+
+/// How often changes are looked for.
+const PERIOD: Duration = Duration::from_millis(400);
+
+/// What is valid at one time.
+pub(crate) struct Ring {
+    changes: i64,
+    /// Keys that were not revoked, expired ones included.
+    keys: HashMap<KeyHash, Principal>,
+    /// Whether there ever was a key. Revoking the last does not open the doors.
+    configured: bool,
+    tokens: Option<Arc<Tokens>>,
+}
+
+impl Ring {
+    fn new(keys: Vec<ApiKey>, changes: i64, tokens: Option<Arc<Tokens>>) -> Self {
+        let configured = !keys.is_empty();
+        let valid = keys.into_iter().filter(|key| key.revoked.is_none());
+        let keys = valid.map(|key| (key.hash, principal(key))).collect();
+        Self { changes, keys, configured, tokens }
+    }
+
+    /// Whether everyone may do everything.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.configured && self.tokens.is_none()
+    }
+
+    /// Whoever sends this key or token.
+    pub(crate) fn principal(&self, secret: &str, now: i64) -> Result<Principal, Error> {
+        let hash = KeyHash::of(secret);
+        // Found by its hash, which a caller cannot steer towards another's, and then compared in
+        // constant time.
+        let key = self.keys.get_key_value(&hash).filter(|(known, _)| **known == hash);
+        match (key, &self.tokens) {
+            (Some((_, principal)), _) if is_over(principal, now) => {
+                Err(Error::new(ErrorCode::Unauthorized, "the key has expired"))
+            }
+            (Some((_, principal)), _) => Ok(principal.clone()),
+            (None, Some(tokens)) if secret.contains('.') => tokens.principal(secret),
+            _ => Err(Error::new(ErrorCode::Unauthorized, "the key is not valid")),
+        }
+    }
+
+    /// Whether someone who was let in may stay.
+    pub(super) fn admits(&self, pass: &Pass) -> bool {
+        match pass {
+            Pass::Open => self.is_open(),
+            Pass::Key(hash) => self.keys.contains_key(hash),
+            Pass::Token => self.tokens.is_some(),
+        }
+    }
+}
+
+fn is_over(principal: &Principal, now: i64) -> bool {
+    principal.expires.is_some_and(|at| at <= now)
+}
+
+fn principal(key: ApiKey) -> Principal {
+    // A scope of a later version grants nothing here.
+    let scopes: Arc<[Scope]> = key.made.scopes.iter().filter_map(|s| Scope::named(s)).collect();
+    let pass = Pass::Key(key.hash);
+    let mut principal = Principal::new(key.made.tenant.into(), scopes, key.id.into(), pass);
+    principal.expires = key.made.expires;
+    principal
+}
+
+/// Who may come in, kept up to date.
+pub(crate) struct Gate {
+    keys: Arc<Keys>,
+    ring: watch::Sender<Arc<Ring>>,
+}
+
+impl Gate {
+    /// Reads the keys. Blocks for the disk.
+    pub(crate) fn open(keys: Keys, tokens: Option<Tokens>) -> Result<Self, KeyError> {
+        let ring = read(&keys, tokens.map(Arc::new))?;
+        Ok(Self { keys: Arc::new(keys), ring: watch::Sender::new(Arc::new(ring)) })
+    }
+
+    /// What is valid now.
+    pub(crate) fn ring(&self) -> Arc<Ring> {
+        self.ring.borrow().clone()
+    }
+
+    /// What is valid, as it changes.
+    pub(super) fn watch(&self) -> watch::Receiver<Arc<Ring>> {
+        self.ring.subscribe()
+    }
+
+    /// Looks for changes for ever.
+    pub(crate) async fn keep(&self) {
+        let mut period = tokio::time::interval(PERIOD);
+        loop {
+            period.tick().await;
+            let (keys, ring) = (self.keys.clone(), self.ring());
+            match tokio::task::spawn_blocking(move || look(&keys, &ring)).await {
+                Ok(Ok(Some(ring))) => {
+                    tracing::info!(keys = ring.keys.len(), "keys changed");
+                    self.ring.send_replace(Arc::new(ring));
+                }
+                Ok(Ok(None)) => {}
+                // What is known stays valid: a full disk must not lock everyone out.
+                Ok(Err(error)) => tracing::warn!(%error, "keys could not be read"),
+                Err(error) => tracing::error!(%error, "keys could not be read"),
+            }
+        }
+    }
+}
+
+/// The keys, if something changed since.
+fn look(keys: &Keys, ring: &Ring) -> Result<Option<Ring>, KeyError> {
+    let tokens = ring.tokens.as_ref().and_then(|tokens| tokens.reloaded());
+    if tokens.is_none() && keys.changes()? == ring.changes {
+        return Ok(None);
+    }
+    let tokens = tokens.map(Arc::new).or_else(|| ring.tokens.clone());
+    read(keys, tokens).map(Some)
+}
+
+fn read(keys: &Keys, tokens: Option<Arc<Tokens>>) -> Result<Ring, KeyError> {
+    // In this order: a change in between is found again.
+    let changes = keys.changes()?;
+    Ok(Ring::new(keys.list()?, changes, tokens))
+}

@@ -1,0 +1,173 @@
+//! The table of routes as an OpenAPI document.
+//!
+//! Paths, methods, scopes and what they do come from the table; parameters are named here. The
+//! result is in `docs/openapi.json`, and a test fails when the two differ.
+
+use http::Method;
+use serde_json::{Map, Value, json};
+
+use crate::auth::Scope;
+use crate::routes::{Route, routes};
+
+/// A parameter: where it is, its name, what it is.
+type Parameter = (&'static str, &'static str, &'static str);
+
+const FILTERS: [Parameter; 9] = [
+    ("query", "kinds", "Only these kinds; `content-*` is all that begin so"),
+    ("query", "tasks", "Only events of these tasks"),
+    ("query", "descendants", "Whether subtasks count as their task; true unless told"),
+    ("query", "participants", "Only events of these participants"),
+    ("query", "thoughts", "The wordiest thoughts: off, brief, normal or detailed"),
+    ("query", "thoughtTypes", "Only thoughts of these types"),
+    ("query", "minConfidence", "Only thoughts at least so confident, from 0 to 1"),
+    (
+        "query",
+        "visibility",
+        "What to see, within what the key may: public, participants, operator or internal",
+    ),
+    ("query", "access_token", "The key, where no header can be sent; it is never logged"),
+];
+const AFTER: Parameter = ("query", "after", "Where to begin: a cursor, `earliest` or `tail`");
+const LAST: Parameter = ("header", "Last-Event-ID", "The last id seen; counts more than `after`");
+const LIMIT: Parameter = ("query", "limit", "Entries at most");
+const AT: Parameter = ("query", "at", "Up to this sequence number");
+const DIALECT: Parameter = ("query", "dialect", "In which dialect");
+const ONCE: Parameter =
+    ("header", "Idempotency-Key", "The same key and body get the first answer again");
+
+/// The parameters of a route besides those in its path.
+fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Parameter]) {
+    let (own, filters): (&[Parameter], &'static [Parameter]) = match (method.as_str(), path) {
+        ("POST", "/api/threads" | "/api/threads/{id}/fork") => (&[ONCE], &[]),
+        ("POST", "/api/threads/{id}/events") => {
+            (&[ONCE, ("header", "If-Match", "The head it must have: a cursor or a number")], &[])
+        }
+        ("GET", "/api/threads/{id}") => (&[AT], &FILTERS),
+        ("GET", "/api/threads/{id}/events") => (&[AFTER, LIMIT], &FILTERS),
+        ("GET", "/api/threads/{id}/stream" | "/api/contexts/{id}/stream") => {
+            (&[AFTER, LAST, DIALECT], &FILTERS)
+        }
+        ("GET", "/api/stream") => {
+            (&[("query", "threads", "Ids, each with `@cursor` if wanted"), LAST, DIALECT], &FILTERS)
+        }
+        ("GET", "/api/threads/{id}/diff") => {
+            (&[("query", "with", "The other thread"), LIMIT], &FILTERS)
+        }
+        ("GET", "/api/threads/{id}/export") => (
+            &[
+                DIALECT,
+                ("query", "for", "A version, such as `ai@6`"),
+                ("query", "agent", "Seen by this agent"),
+                AT,
+            ],
+            &FILTERS,
+        ),
+        ("POST", "/api/import") => {
+            (&[DIALECT, ("query", "thread", "The id that the thread is to have")], &[])
+        }
+        _ => (&[], &[]),
+    };
+    (own.to_vec(), filters)
+}
+
+/// The document.
+pub fn document() -> String {
+    let mut paths = Map::new();
+    for route in routes() {
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        if let Some(path) = path.as_object_mut() {
+            path.insert(route.method.as_str().to_lowercase(), operation(&route));
+        }
+    }
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Selvedge",
+            "summary": "One durable thread for every agent conversation",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}
+        },
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer", "description": "A key, or a JWT"},
+                "query": {"type": "apiKey", "in": "query", "name": "access_token"}
+            },
+            "schemas": {"Error": error()},
+            "responses": {
+                "Error": {
+                    "description": "What went wrong; see docs/errors.md for every code",
+                    "content": {"application/json": {
+                        "schema": {"$ref": "#/components/schemas/Error"}
+                    }}
+                }
+            }
+        }
+    });
+    let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn operation(route: &Route) -> Value {
+    let in_path =
+        route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let in_path = in_path.map(
+        |name| json!({"in": "path", "name": name, "required": true, "schema": {"type": "string"}}),
+    );
+    let (own, filters) = parameters(&route.method, route.path);
+    let others = own.iter().chain(filters).map(|(place, name, about)| {
+        json!({"in": place, "name": name, "description": about, "schema": {"type": "string"}})
+    });
+    let parameters: Vec<Value> = in_path.chain(others).collect();
+    let mut operation = json!({
+        "operationId": name(route),
+        "summary": route.about,
+        "responses": {
+            "2XX": {"description": "Done"},
+            "default": {"$ref": "#/components/responses/Error"}
+        }
+    });
+    if let Some(members) = operation.as_object_mut() {
+        if !parameters.is_empty() {
+            members.insert("parameters".to_owned(), parameters.into());
+        }
+        if route.scope == Scope::Nobody {
+            members.insert("security".to_owned(), json!([]));
+        } else {
+            members.insert("security".to_owned(), json!([{"key": []}, {"query": []}]));
+            members.insert("x-scope".to_owned(), route.scope.name().into());
+        }
+        if route.method == Method::POST {
+            members.insert("requestBody".to_owned(), json!({"content": {"application/json": {}}}));
+        }
+    }
+    operation
+}
+
+/// A name that code generators can use: `getApiThreadsIdEvents`.
+fn name(route: &Route) -> String {
+    let parts = route.path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|p| !p.is_empty());
+    parts.fold(route.method.as_str().to_lowercase(), |name, part| {
+        let (first, rest) = part.split_at(1);
+        name + &first.to_uppercase() + rest
+    })
+}
+
+fn error() -> Value {
+    let codes: Vec<&str> = crate::ErrorCode::ALL.iter().map(|code| code.name()).collect();
+    json!({
+        "type": "object",
+        "required": ["error"],
+        "properties": {"error": {
+            "type": "object",
+            "required": ["code", "message"],
+            "properties": {
+                "code": {"type": "string", "enum": codes},
+                "message": {"type": "string"},
+                "pointer": {"type": "string", "description": "JSON pointer into the body"},
+                "details": {"type": "object"}
+            }
+        }}
+    })
+}

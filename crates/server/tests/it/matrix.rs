@@ -1,0 +1,148 @@
+//! Every route, for every kind of caller, for a thread of their own and for another's.
+//!
+//! What is expected follows from the scope in the table of routes, so a new route is tried too.
+
+use std::time::Duration;
+
+use http::Method;
+use selvedge_server::{Options, Route, Scope, routes};
+
+use crate::site::{Site, key};
+
+/// A caller: a name, the key it sends, and what that grants.
+struct Caller {
+    name: &'static str,
+    secret: Option<String>,
+    grants: Grants,
+}
+
+enum Grants {
+    /// The key is not valid.
+    Nothing,
+    Scope(Scope),
+}
+
+/// Whose thread is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Own,
+    Foreign,
+}
+
+/// The status, or that it is anything but a refusal.
+#[derive(Debug, PartialEq, Eq)]
+enum Expected {
+    Status(u16),
+    Admitted,
+}
+
+fn expected(route: &Route, caller: &Caller, whose: Whose) -> Expected {
+    let about_a_thread = route.path.contains('{') || route.path == "/api/stream";
+    match (&caller.grants, route.scope) {
+        (_, Scope::Nobody) => Expected::Admitted,
+        (Grants::Nothing, _) => Expected::Status(401),
+        (Grants::Scope(own), needed) if !own.includes(needed) => Expected::Status(403),
+        _ if whose == Whose::Foreign && about_a_thread => Expected::Status(404),
+        _ => Expected::Admitted,
+    }
+}
+
+/// A request that a caller who may make it is not refused for other reasons.
+fn path(route: &Route, whose: Whose) -> String {
+    let id = if whose == Whose::Own { "own" } else { "foreign" };
+    let mut path = String::new();
+    for part in route.path.split('/').skip(1) {
+        path.push('/');
+        path.push_str(if part.starts_with('{') { id } else { part });
+    }
+    path + &format!("?threads={id}&with={id}&thread=made-{id}")
+}
+
+#[tokio::test]
+async fn every_route_asks_everyone_for_what_its_line_in_the_table_says() {
+    let mut expired = key("acme", &["operator"]);
+    expired.expires = Some(2);
+    let made = [
+        key("acme", &["read"]),
+        key("acme", &["write"]),
+        key("acme", &["agent"]),
+        key("acme", &["operator"]),
+        expired,
+        key("acme", &["operator"]),
+        key("other", &["agent"]),
+    ];
+    let options = Options { strangers: 100_000, ..Options::default() };
+    let (site, keys) = Site::start_with(options, &made).await;
+    let revoked = site.keys.list().unwrap();
+    let hash = selvedge_store::KeyHash::of(&keys[5]);
+    let revoked = revoked.iter().find(|key| key.hash == hash).unwrap();
+    for (id, key) in [("own", &keys[3]), ("foreign", &keys[6])] {
+        let request = site.request(Method::POST, "/api/threads").bearer_auth(key);
+        let sent = request.body(format!("{{\"id\":\"{id}\"}}")).send().await.unwrap();
+        assert_eq!(sent.status().as_u16(), 201);
+    }
+    site.keys.revoke(&revoked.id, 3).unwrap();
+    while site.ask(Method::GET, "/api/threads/own", &keys[5]).await.0.is_success() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+
+    let caller = |name, at: Option<usize>, grants| {
+        let secret = at.map(|at: usize| keys[at].clone());
+        Caller { name, secret, grants }
+    };
+    let mut garbage = caller("garbage", Some(3), Grants::Nothing);
+    garbage.secret.as_mut().unwrap().push('0');
+    let mut dotted = caller("something like a token", None, Grants::Nothing);
+    dotted.secret = Some("eyJhbGciOiJub25lIn0.e30.".to_owned());
+    let callers = [
+        caller("nobody", None, Grants::Nothing),
+        caller("read", Some(0), Grants::Scope(Scope::Read)),
+        caller("write", Some(1), Grants::Scope(Scope::Write)),
+        caller("agent", Some(2), Grants::Scope(Scope::Agent)),
+        caller("operator", Some(3), Grants::Scope(Scope::Operator)),
+        caller("expired", Some(4), Grants::Nothing),
+        caller("revoked", Some(5), Grants::Nothing),
+        garbage,
+        dotted,
+    ];
+    let mut tried = 0;
+    for route in routes() {
+        for caller in &callers {
+            for whose in [Whose::Own, Whose::Foreign] {
+                let mut request = site.request(route.method.clone(), &path(&route, whose));
+                if let Some(secret) = &caller.secret {
+                    request = request.bearer_auth(secret);
+                }
+                if route.method == Method::POST {
+                    // As good for an append as for a fork; no body is read before the key is.
+                    request = request.body(r#"{"kind":"x"}"#);
+                }
+                let status = request.send().await.unwrap().status().as_u16();
+                let wanted = expected(&route, caller, whose);
+                let met = match wanted {
+                    Expected::Status(wanted) => status == wanted,
+                    // The body may not be what the route wants; the caller is.
+                    Expected::Admitted => !matches!(status, 401 | 403 | 404 | 405 | 429 | 500..),
+                };
+                let (method, path) = (&route.method, route.path);
+                assert!(
+                    met,
+                    "{method} {path} for {} {whose:?}: {status}, not {wanted:?}",
+                    caller.name
+                );
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried >= 12 * callers.len() * 2, "{tried}");
+}
+
+#[tokio::test]
+async fn a_scope_that_is_not_known_grants_nothing() {
+    let (site, keys) = Site::start_with(Options::default(), &[key("acme", &["admin"])]).await;
+    for route in routes().iter().filter(|route| route.scope != Scope::Nobody) {
+        let path = path(route, Whose::Own);
+        let (status, _) = site.ask(route.method.clone(), &path, &keys[0]).await;
+        assert_eq!(status.as_u16(), 403, "{path}");
+    }
+}

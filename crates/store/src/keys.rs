@@ -1,0 +1,192 @@
+//! Keys of callers: who they are for and what they may do, never the keys themselves.
+//!
+//! They are in a table of their own in the journal's file, with a connection of their own: a
+//! command can add and revoke them while a server runs, and the server sees a counter change.
+//!
+//! Invariant: a key's text is given out once and kept nowhere. It has 256 random bits, so a plain
+//! hash is enough: there is nothing to guess.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, Row, params};
+
+const TABLE: &str = "
+CREATE TABLE IF NOT EXISTS api_key (
+    id TEXT PRIMARY KEY,
+    hash BLOB NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    expires INTEGER,
+    revoked INTEGER,
+    change INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS api_key_by_change ON api_key (change);
+";
+const COLUMNS: &str = "id, hash, name, tenant, scopes, created, expires, revoked";
+/// What the text of a key begins with, so that scanners for leaked secrets know it.
+const PREFIX: &str = "sk_";
+
+/// Why keys could not be read or changed.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages tell")]
+pub enum KeyError {
+    #[error("could not open the keys in {path}: {cause}")]
+    Open { path: String, cause: rusqlite::Error },
+    #[error("could not read or write keys: {0}")]
+    Storage(#[from] rusqlite::Error),
+    #[error("the system gives no random numbers: {0}")]
+    Random(String),
+    #[error("key `{id}` not found")]
+    NotFound { id: String },
+}
+
+/// What is kept of a key's text. Comparing two takes the same time whatever they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyHash(blake3::Hash);
+
+impl KeyHash {
+    /// Of the text that a caller sends.
+    pub fn of(text: &str) -> Self {
+        Self(blake3::hash(text.as_bytes()))
+    }
+}
+
+/// A key as it is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewKey {
+    /// What people call it.
+    pub name: String,
+    /// Whose threads it opens.
+    pub tenant: String,
+    /// Names of what it may do.
+    pub scopes: Vec<String>,
+    /// When it ends by itself, in milliseconds since 1970.
+    pub expires: Option<i64>,
+}
+
+/// A key as it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiKey {
+    /// What it is revoked by. Says nothing of its text.
+    pub id: String,
+    /// What its text is recognised by.
+    pub hash: KeyHash,
+    /// What it was made with.
+    pub made: NewKey,
+    /// When it was made, in milliseconds since 1970.
+    pub created: i64,
+    /// When it was revoked, if it was.
+    pub revoked: Option<i64>,
+}
+
+/// The keys of a store.
+#[derive(Debug)]
+pub struct Keys {
+    conn: Mutex<Connection>,
+}
+
+impl Keys {
+    /// Opens the keys in a store's file, making it if it is not there. Blocks for the disk, as all
+    /// else here.
+    pub fn open(path: &Path) -> Result<Self, KeyError> {
+        let open = || {
+            let conn = Connection::open(path)?;
+            conn.busy_timeout(Duration::from_secs(5))?;
+            conn.pragma_update(None, "journal_mode", "wal")?;
+            conn.pragma_update(None, "synchronous", "full")?;
+            // That is for the journal's writer to do.
+            conn.pragma_update(None, "wal_autocheckpoint", 0)?;
+            conn.execute_batch(TABLE)?;
+            Ok(conn)
+        };
+        let conn =
+            open().map_err(|cause| KeyError::Open { path: path.display().to_string(), cause })?;
+        Ok(Self { conn: Mutex::new(conn) })
+    }
+
+    /// Makes a key. Its text is in the answer and nowhere else.
+    pub fn add(&self, made: NewKey, now: i64) -> Result<(ApiKey, String), KeyError> {
+        let mut random = [0; 32];
+        getrandom::fill(&mut random).map_err(|error| KeyError::Random(error.to_string()))?;
+        let text = random.iter().fold(PREFIX.to_owned(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        });
+        let hash = KeyHash::of(&text);
+        let id: String = hash.0.to_hex().chars().take(12).collect();
+        let key = ApiKey { id, hash, made, created: now, revoked: None };
+        self.conn().execute(
+            "INSERT INTO api_key VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NULL,
+             (SELECT coalesce(max(change), 0) + 1 FROM api_key))",
+            params![
+                key.id,
+                hash.0.as_bytes(),
+                key.made.name,
+                key.made.tenant,
+                key.made.scopes.join(","),
+                now,
+                key.made.expires
+            ],
+        )?;
+        Ok((key, text))
+    }
+
+    /// All keys that ever were, the oldest first.
+    pub fn list(&self) -> Result<Vec<ApiKey>, KeyError> {
+        let conn = self.conn();
+        let sql = format!("SELECT {COLUMNS} FROM api_key ORDER BY rowid");
+        let mut statement = conn.prepare_cached(&sql)?;
+        let keys = statement.query_map([], key)?.collect::<Result<_, _>>()?;
+        Ok(keys)
+    }
+
+    /// Ends a key for good. One that has ended before stays as it is.
+    pub fn revoke(&self, id: &str, now: i64) -> Result<ApiKey, KeyError> {
+        let conn = self.conn();
+        conn.execute(
+            "UPDATE api_key SET revoked = ?2, change = (SELECT max(change) + 1 FROM api_key)
+             WHERE id = ?1 AND revoked IS NULL",
+            params![id, now],
+        )?;
+        let sql = format!("SELECT {COLUMNS} FROM api_key WHERE id = ?1");
+        match conn.query_row(&sql, [id], key) {
+            Err(rusqlite::Error::QueryReturnedNoRows) => {
+                Err(KeyError::NotFound { id: id.to_owned() })
+            }
+            other => Ok(other?),
+        }
+    }
+
+    /// Counts the changes there were; cheap enough to ask often.
+    pub fn changes(&self) -> Result<i64, KeyError> {
+        let conn = self.conn();
+        let mut statement = conn.prepare_cached("SELECT coalesce(max(change), 0) FROM api_key")?;
+        Ok(statement.query_row([], |row| row.get(0))?)
+    }
+
+    fn conn(&self) -> MutexGuard<'_, Connection> {
+        self.conn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn key(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
+    let scopes: String = row.get("scopes")?;
+    let made = NewKey {
+        name: row.get("name")?,
+        tenant: row.get("tenant")?,
+        scopes: scopes.split(',').map(str::to_owned).collect(),
+        expires: row.get("expires")?,
+    };
+    Ok(ApiKey {
+        id: row.get("id")?,
+        hash: KeyHash(blake3::Hash::from_bytes(row.get("hash")?)),
+        made,
+        created: row.get("created")?,
+        revoked: row.get("revoked")?,
+    })
+}
