@@ -15,6 +15,7 @@ mod dialects;
 mod error;
 mod input;
 mod inspect;
+mod lists;
 mod keys;
 mod output;
 mod remote;
@@ -51,10 +52,13 @@ struct Cli {
 enum Command {
     Serve(serve::Args),
     Keys(keys::Args),
+    Threads(lists::ThreadsArgs),
     Tail(tail::Args),
     Append(append::Args),
     Import(transfer::ImportArgs),
     Export(transfer::ExportArgs),
+    Search(lists::SearchArgs),
+    Inbox(lists::InboxArgs),
     Convert(convert::Args),
     Validate(validate::Args),
     Inspect(inspect::Args),
@@ -67,6 +71,9 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(args) => serve::run(&args),
         Command::Keys(args) => keys::run(&args),
+        Command::Threads(args) => lists::threads(&args),
+        Command::Search(args) => lists::search(&args),
+        Command::Inbox(args) => lists::inbox(&args),
         Command::Tail(args) => tail::run(&args),
         Command::Append(args) => append::run(&args),
         Command::Import(args) => transfer::import(&args),

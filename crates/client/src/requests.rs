@@ -73,6 +73,11 @@ impl Client {
         self.json(self.request(Method::POST, path).body(body.into())).await
     }
 
+    /// A page of a list, such as `/api/threads`.
+    pub async fn list(&self, path: &str, query: &[(&str, String)]) -> Result<Value, Error> {
+        self.json(self.request(Method::GET, path).query(query)).await
+    }
+
     /// Makes a thread from a source in any dialect.
     pub async fn import(&self, source: &str, query: &[(&str, String)]) -> Result<Value, Error> {
         let request = self.request(Method::POST, "/api/import").query(query);

@@ -30,6 +30,7 @@ const FILTERS: [Parameter; 9] = [
 const AFTER: Parameter = ("query", "after", "Where to begin: a cursor, `earliest` or `tail`");
 const LAST: Parameter = ("header", "Last-Event-ID", "The last id seen; counts more than `after`");
 const LIMIT: Parameter = ("query", "limit", "Entries at most");
+const MORE: Parameter = ("query", "after", "The `next` of the page before");
 const AT: Parameter = ("query", "at", "Up to this sequence number");
 const DIALECT: Parameter = ("query", "dialect", "In which dialect");
 const ONCE: Parameter =
@@ -42,6 +43,29 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
         ("POST", "/api/threads/{id}/events") => {
             (&[ONCE, ("header", "If-Match", "The head it must have: a cursor or a number")], &[])
         }
+        ("GET", "/api/threads") => (
+            &[
+                ("query", "status", "Only those that are waiting, working, failed or idle"),
+                ("query", "participant", "Only those that they take part in"),
+                ("query", "metadata.{key}", "Only those whose metadata has this value"),
+                MORE,
+                LIMIT,
+            ],
+            &[],
+        ),
+        ("GET", "/api/inbox") => (
+            &[
+                ("query", "kind", "Only `input` or `auth`"),
+                ("query", "requireUser", "Only what only a user may answer"),
+                MORE,
+                LIMIT,
+            ],
+            &[],
+        ),
+        ("GET", "/api/search") => {
+            (&[("query", "q", "Words; quoted ones together, `word*` any ending"), MORE, LIMIT], &[])
+        }
+        ("PATCH", "/api/threads/{id}") => (&[ONCE], &[]),
         ("GET", "/api/threads/{id}") => (&[AT], &FILTERS),
         ("GET", "/api/threads/{id}/events") => (&[AFTER, LIMIT], &FILTERS),
         ("GET", "/api/threads/{id}/stream" | "/api/contexts/{id}/stream") => {

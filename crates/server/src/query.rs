@@ -29,6 +29,14 @@ impl<'a> Query<'a> {
         values.map(str::trim).filter(|v| !v.is_empty()).map(str::to_owned).collect()
     }
 
+    /// Parameters whose names begin so, by the rest of their names.
+    pub(crate) fn prefixed(&self, prefix: &str) -> impl Iterator<Item = (String, String)> {
+        let pairs = self.pairs.iter().filter_map(move |(name, value)| {
+            Some((name.strip_prefix(prefix)?.to_owned(), value.as_ref().to_owned()))
+        });
+        pairs.collect::<Vec<_>>().into_iter()
+    }
+
     /// A value of another type than text.
     pub(crate) fn parsed<T: FromStr>(&self, name: &str, is: &str) -> Result<Option<T>, Error> {
         let Some(text) = self.get(name) else { return Ok(None) };

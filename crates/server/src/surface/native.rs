@@ -2,12 +2,13 @@
 
 mod branch;
 mod events;
+mod lists;
 mod many;
 pub(crate) mod stream;
 mod threads;
 mod transfer;
 
-use axum::routing::{get, post};
+use axum::routing::{get, patch, post};
 use http::Method;
 
 use crate::auth::Scope;
@@ -21,6 +22,34 @@ pub(crate) fn routes() -> Vec<Route> {
             scope: Scope::Write,
             about: "Make a thread",
             handler: post(threads::create),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/threads",
+            scope: Scope::Read,
+            about: "Threads, the one updated last first",
+            handler: get(lists::threads),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/inbox",
+            scope: Scope::Read,
+            about: "What waits for someone in all threads, the oldest first",
+            handler: get(lists::inbox),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/search",
+            scope: Scope::Read,
+            about: "Find what was said, in all threads",
+            handler: get(lists::search),
+        },
+        Route {
+            method: Method::PATCH,
+            path: "/api/threads/{id}",
+            scope: Scope::Write,
+            about: "Change a thread's title or metadata",
+            handler: patch(threads::change),
         },
         Route {
             method: Method::GET,

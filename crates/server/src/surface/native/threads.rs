@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode, header};
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::{Doc, Node, quote};
-use selvedge_store::{Append, Create};
+use selvedge_store::{Append, AppendError, Create};
 
 use super::events::{key, now};
 use super::stream::filter;
@@ -29,10 +29,7 @@ pub(crate) async fn create(
     let root = doc.root();
     let id = new_id(root)?;
     text_member(root, "title")?;
-    if root.some("metadata").is_some_and(|metadata| !metadata.is_object()) {
-        let message = "`metadata` must be an object";
-        return Err(Error::new(ErrorCode::BadParameter, message).at("/metadata"));
-    }
+    metadata_member(root)?;
     let mut events = format!("[{{\"kind\":\"thread-created\",\"contextId\":{}", quote(&id));
     for name in ["title", "metadata"] {
         if let Some(value) = root.some(name) {
@@ -109,6 +106,51 @@ pub(crate) async fn show(
         (header::ETAG, format!("\"{cursor}\"")),
     ];
     Ok((headers, state::json(&id, cursor, head, &state)).into_response())
+}
+
+/// `PATCH /api/threads/{id}`
+pub(crate) async fn change(
+    State(app): State<App>,
+    Extension(principal): Extension<Principal>,
+    Id(id): Id,
+    headers: HeaderMap,
+    Payload(body): Payload,
+) -> Result<Response, Error> {
+    let doc = body_object(&body)?;
+    let root = doc.root();
+    text_member(root, "title")?;
+    metadata_member(root)?;
+    let mut event = String::from("{\"kind\":\"thread-updated\"");
+    for name in ["title", "metadata"] {
+        if let Some(value) = root.get(name) {
+            event.push_str(&format!(",\"{name}\":{}", value.raw()));
+        }
+    }
+    event.push('}');
+    let drafts = Stamp::new(&id, now()).events(event.as_bytes())?;
+    let mut append = Append::new(principal.thread(&id), drafts);
+    append.key = key(&headers, &body)?;
+    let appended = app.append(append).await.map_err(|error| match error {
+        AppendError::NotFound => Error::no_thread(&id),
+        other => other.into(),
+    })?;
+    let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
+    let body =
+        format!("{{\"id\":{},\"cursor\":\"{cursor}\",\"head\":{}}}", quote(&id), appended.last);
+    let headers = [
+        (header::CONTENT_TYPE, "application/json".to_owned()),
+        (header::ETAG, format!("\"{cursor}\"")),
+    ];
+    Ok((headers, body).into_response())
+}
+
+/// Checks that metadata, if it is there, is an object.
+fn metadata_member(root: Node<'_, '_>) -> Result<(), Error> {
+    if root.some("metadata").is_some_and(|metadata| !metadata.is_object()) {
+        let message = "`metadata` must be an object";
+        return Err(Error::new(ErrorCode::BadParameter, message).at("/metadata"));
+    }
+    Ok(())
 }
 
 /// A body that is an object; an empty one is an empty object.

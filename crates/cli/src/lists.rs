@@ -1,0 +1,150 @@
+//! `selvedge threads`, `inbox` and `search`: lists over all threads of a server.
+
+use std::process::ExitCode;
+
+use serde_json::Value;
+
+use crate::args;
+use crate::error::Error;
+use crate::remote::{self, Remote};
+
+/// What all lists share.
+#[derive(clap::Args)]
+struct Common {
+    /// How many
+    #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=500))]
+    limit: u16,
+    /// Lines for people, or one item a line as JSON
+    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]
+    format: String,
+    #[command(flatten)]
+    remote: Remote,
+}
+
+/// List threads, the one updated last first
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Those in which someone is asked for something:
+      selvedge threads --status waiting")]
+pub(crate) struct ThreadsArgs {
+    /// Only those that are waiting, working, failed or idle
+    #[arg(long, value_name = "STATUS", value_parser = ["waiting", "working", "failed", "idle"])]
+    status: Option<String>,
+    /// Only those that this participant takes part in
+    #[arg(long, value_name = "ID")]
+    participant: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// List what waits for someone, the oldest first
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Everything that waits, for other tools:
+      selvedge inbox --format json | jq .prompt")]
+pub(crate) struct InboxArgs {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Find what was said, the newest first
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  Two words together, and a beginning:
+      selvedge search '\"river bank\" swim*'")]
+pub(crate) struct SearchArgs {
+    /// Words; quoted ones together, `word*` any ending
+    words: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Lists threads.
+pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode, Error> {
+    let mut query = Vec::new();
+    for (name, value) in [("status", &args.status), ("participant", &args.participant)] {
+        if let Some(value) = value {
+            query.push((name, value.clone()));
+        }
+    }
+    list(&args.common, "/api/threads", query, "threads", |thread| {
+        let (name, dim) = (args::NAME, args::DIM);
+        let title = text(thread, "title").or(text(thread, "lastWords")).unwrap_or_default();
+        format!(
+            "{name}{:<38}{name:#} {:<8} {dim}{:<24}{dim:#} {}",
+            text(thread, "id").unwrap_or_default(),
+            text(thread, "status").unwrap_or_default(),
+            text(thread, "updatedAt").unwrap_or_default(),
+            visible(&title)
+        )
+    })
+}
+
+/// Lists what waits.
+pub(crate) fn inbox(args: &InboxArgs) -> Result<ExitCode, Error> {
+    list(&args.common, "/api/inbox", Vec::new(), "items", |item| {
+        let (name, dim) = (args::NAME, args::DIM);
+        format!(
+            "{name}{:<38}{name:#} {:<5} {dim}{:<24}{dim:#} {}",
+            text(item, "thread").unwrap_or_default(),
+            text(item, "kind").unwrap_or_default(),
+            text(item, "at").unwrap_or_default(),
+            visible(&text(item, "prompt").unwrap_or_default())
+        )
+    })
+}
+
+/// Finds what was said.
+pub(crate) fn search(args: &SearchArgs) -> Result<ExitCode, Error> {
+    let query = vec![("q", args.words.clone())];
+    list(&args.common, "/api/search", query, "results", |found| {
+        let (name, dim, good) = (args::NAME, args::DIM, args::GOOD);
+        let pieces = found["snippet"].as_array().into_iter().flatten();
+        let snippet: String = pieces
+            .map(|piece| match (text(piece, "hit"), text(piece, "text")) {
+                (Some(hit), _) => format!("{good}{}{good:#}", visible(&hit)),
+                (None, around) => visible(&around.unwrap_or_default()),
+            })
+            .collect();
+        let thread = text(found, "thread").unwrap_or_default();
+        format!("{name}{thread}{name:#} {dim}{}{dim:#} {snippet}", found["seq"])
+    })
+}
+
+/// Asks for a list and prints its items.
+fn list(
+    common: &Common,
+    path: &str,
+    mut query: Vec<(&str, String)>,
+    name: &str,
+    line: impl Fn(&Value) -> String,
+) -> Result<ExitCode, Error> {
+    query.push(("limit", common.limit.to_string()));
+    let client = common.remote.client();
+    let answer = remote::run(async { Ok(client.list(path, &query).await?) })?;
+    let items = answer[name].as_array().into_iter().flatten();
+    for item in items {
+        if common.format == "json" {
+            anstream::println!("{item}");
+        } else {
+            anstream::println!("{}", line(item).trim_end());
+        }
+    }
+    if answer["next"].is_string() && common.format == "text" {
+        let dim = args::DIM;
+        anstream::eprintln!("{dim}there are more; ask for them with `--limit`{dim:#}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(of: &Value, name: &str) -> Option<String> {
+    of[name].as_str().map(str::to_owned)
+}
+
+/// Control characters would play with the terminal.
+fn visible(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

@@ -1,0 +1,123 @@
+//! Lists over all threads: by what they are, what waits, what was said.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::site::Site;
+
+/// Asks until what follows behind the acknowledgement is there.
+async fn until(site: &Site, path: &str, there: impl Fn(&Value) -> bool) -> Value {
+    for _ in 0..200 {
+        let (status, answer) = site.get(path).await;
+        assert_eq!(status.as_u16(), 200, "{path}: {answer}");
+        if there(&answer) {
+            return answer;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{path} never shows it");
+}
+
+fn ids(answer: &Value) -> Vec<&str> {
+    answer["threads"].as_array().unwrap().iter().map(|t| t["id"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn threads_are_listed_by_what_they_are() {
+    let site = Site::start().await;
+    for n in 0..5 {
+        let body = json!({"id": format!("t{n}"), "title": format!("Thread {n}"), "metadata": {"n": n, "even": n % 2 == 0}, "agents": [format!("a{}", n % 2)]});
+        let (status, answer) = site.post("/api/threads", body.to_string()).await;
+        assert_eq!(status.as_u16(), 201, "{answer}");
+    }
+    let ask = r#"[{"kind":"task-created","taskId":"k","initiator":"user"},{"kind":"input-required","taskId":"k","inputId":"i","requireUser":true,"inputType":"confirmation","prompt":"Really?"}]"#;
+    site.post("/api/threads/t1/events", ask).await;
+    let all = until(&site, "/api/threads", |a| {
+        a["threads"].as_array().unwrap().len() == 5 && a["threads"][0]["status"] == "waiting"
+    })
+    .await;
+    assert_eq!(ids(&all), ["t1", "t4", "t3", "t2", "t0"]);
+    assert_eq!((&all["threads"][1]["title"], &all["next"]), (&json!("Thread 4"), &Value::Null));
+    for (query, expected) in [
+        ("status=waiting", vec!["t1"]),
+        ("participant=a0", vec!["t4", "t2", "t0"]),
+        ("metadata.n=3", vec!["t3"]),
+        ("metadata.even=true&participant=a0", vec!["t4", "t2", "t0"]),
+        ("metadata.n=9", vec![]),
+    ] {
+        let (_, answer) = site.get(&format!("/api/threads?{query}")).await;
+        assert_eq!(ids(&answer), expected, "{query}");
+    }
+    let (mut seen, mut after) = (Vec::new(), String::new());
+    loop {
+        let (_, page) = site.get(&format!("/api/threads?limit=2&after={after}")).await;
+        seen.extend(ids(&page).iter().map(|id| (*id).to_owned()));
+        match page["next"].as_str() {
+            Some(next) => after = next.to_owned(),
+            None => break,
+        }
+    }
+    assert_eq!(seen, ["t1", "t4", "t3", "t2", "t0"]);
+
+    let (_, inbox) = site.get("/api/inbox").await;
+    let item = &inbox["items"][0];
+    assert_eq!(
+        (&item["thread"], &item["id"], &item["prompt"]),
+        (&json!("t1"), &json!("i"), &json!("Really?"))
+    );
+    let answered =
+        r#"{"kind":"input-received","taskId":"k","inputId":"i","providedBy":"user","value":true}"#;
+    site.post("/api/threads/t1/events", answered).await;
+    until(&site, "/api/inbox", |a| a["items"] == json!([])).await;
+    for bad in [
+        "/api/threads?status=x",
+        "/api/threads?limit=0",
+        "/api/threads?after=zz!",
+        "/api/inbox?kind=x",
+        "/api/search",
+    ] {
+        let (status, answer) = site.get(bad).await;
+        assert_eq!(
+            (status.as_u16(), &answer["error"]["code"]),
+            (400, &json!("bad_parameter")),
+            "{bad}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_was_said_is_found_with_its_place() {
+    let site = Site::start().await;
+    site.thread("t").await;
+    let said = r#"[{"kind":"message","role":"user","content":"How long is the Seine?"},{"kind":"internal:checkpoint","iteration":1,"note":"Seine"}]"#;
+    let (status, answer) = site.post("/api/threads/t/events", said).await;
+    assert_eq!(status.as_u16(), 200, "{answer}");
+    let found = until(&site, "/api/search?q=seine", |a| a["results"] != json!([])).await;
+    let results = found["results"].as_array().unwrap();
+    assert_eq!(results.len(), 1);
+    assert_eq!((&results[0]["thread"], &results[0]["seq"]), (&json!("t"), &json!(2)));
+    assert!(results[0]["snippet"].as_array().unwrap().contains(&json!({"hit": "Seine"})));
+    for hostile in ["%22", "AND%20OR", "a*b%28", "%00", "NEAR%28"] {
+        let (status, _) = site.get(&format!("/api/search?q={hostile}")).await;
+        assert!(matches!(status.as_u16(), 200 | 400), "{hostile}");
+    }
+}
+
+#[tokio::test]
+async fn a_title_can_be_changed() {
+    let site = Site::start().await;
+    site.thread("t").await;
+    let url = format!("{}/api/threads/t", site.url);
+    let request = site.client.patch(&url).body(r#"{"title":"New","metadata":{"a":1}}"#);
+    assert_eq!(request.send().await.unwrap().status().as_u16(), 200);
+    let (_, now) = site.get("/api/threads/t").await;
+    assert_eq!((&now["title"], &now["metadata"]), (&json!("New"), &json!({"a": 1})));
+    for (body, pointer) in [(r#"{"title":3}"#, "/title"), (r#"{"metadata":[]}"#, "/metadata")] {
+        let answer = site.client.patch(&url).body(body).send().await.unwrap();
+        let (status, answer) = crate::site::answer(answer).await;
+        assert_eq!((status.as_u16(), &answer["error"]["pointer"]), (400, &json!(pointer)));
+    }
+    let none = site.client.patch(format!("{}/api/threads/none", site.url)).body("{}");
+    assert_eq!(none.send().await.unwrap().status().as_u16(), 404);
+}
