@@ -66,3 +66,33 @@ fn what_the_server_refuses_is_said_with_what_to_do() {
     assert_eq!(exposed.code, Some(2));
     assert!(exposed.stderr.contains("there are no keys"), "{}", exposed.stderr);
 }
+
+#[test]
+fn threads_are_listed_and_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("s.db"));
+    let url = server.url.as_str();
+    selvedge_with(&["import", "--thread", "t", "--url", url], HISTORY.as_bytes());
+    let ask = br#"{"kind":"input-required","taskId":"k","inputId":"i","inputType":"confirmation","prompt":"Swim?"}"#;
+    selvedge_with(&["append", "t", "--url", url], ask);
+    // What follows behind the acknowledgement is some milliseconds late.
+    let shows = |args: &[&str], text: &str| {
+        for _ in 0..200 {
+            let run = selvedge(&[args, &["--url", url]].concat());
+            assert_eq!(run.code, Some(0), "{}", run.stderr);
+            if run.stdout.contains(text) {
+                return run.stdout;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        panic!("{args:?} never shows {text}");
+    };
+    assert!(shows(&["threads"], "waiting").starts_with("t "));
+    assert!(shows(&["inbox"], "Swim?").starts_with("t "));
+    assert!(shows(&["search", "seine"], "How long is the Seine?").starts_with("t "));
+    let json = shows(&["threads", "--format", "json"], "waiting");
+    let thread: serde_json::Value = serde_json::from_str(json.trim()).unwrap();
+    assert_eq!((&thread["id"], &thread["pending"]), (&"t".into(), &1.into()));
+    assert_eq!(selvedge(&["threads", "--status", "failed", "--url", url]).stdout, "");
+    server.kill();
+}
