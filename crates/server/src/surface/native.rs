@@ -8,7 +8,7 @@ pub(crate) mod stream;
 mod threads;
 mod transfer;
 
-use axum::routing::{get, patch, post};
+use axum::routing::{delete, get, patch, post};
 use http::Method;
 
 use crate::auth::Scope;
@@ -43,6 +43,13 @@ pub(crate) fn routes() -> Vec<Route> {
             scope: Scope::Read,
             about: "Find what was said, in all threads",
             handler: get(lists::search),
+        },
+        Route {
+            method: Method::DELETE,
+            path: "/api/threads/{id}",
+            scope: Scope::Write,
+            about: "Delete a thread; its id can be used again",
+            handler: delete(threads::remove),
         },
         Route {
             method: Method::PATCH,

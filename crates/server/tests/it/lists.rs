@@ -121,3 +121,22 @@ async fn a_title_can_be_changed() {
     let none = site.client.patch(format!("{}/api/threads/none", site.url)).body("{}");
     assert_eq!(none.send().await.unwrap().status().as_u16(), 404);
 }
+
+#[tokio::test]
+async fn a_deleted_thread_is_gone_and_its_id_is_free() {
+    let site = Site::start().await;
+    let epoch = site.thread("t").await;
+    let (_, fork) = site.post("/api/threads/t/fork", r#"{"id":"f"}"#).await;
+    assert_eq!(fork["head"], 2);
+    let delete = |id: &str| site.client.delete(format!("{}/api/threads/{id}", site.url)).send();
+    assert_eq!(delete("t").await.unwrap().status().as_u16(), 204);
+    assert_eq!(delete("t").await.unwrap().status().as_u16(), 404);
+    for path in ["/api/threads/t", "/api/threads/t/events", "/api/threads/t/stream"] {
+        assert_eq!(site.get(path).await.0.as_u16(), 404, "{path}");
+    }
+    until(&site, "/api/threads", |a| ids(a) == ["f"]).await;
+    let (_, page) = site.get("/api/threads/f/events").await;
+    assert_eq!(page["entries"].as_array().unwrap().len(), 2, "a branch keeps its past");
+    let again = site.thread("t").await;
+    assert_ne!(again, epoch, "a cursor of the old one is not taken for one of the new");
+}

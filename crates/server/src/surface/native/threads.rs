@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode, header};
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::{Doc, Node, quote};
-use selvedge_store::{Append, AppendError, Create};
+use selvedge_store::{Append, AppendError, Create, TendError};
 
 use super::events::{key, now};
 use super::stream::filter;
@@ -142,6 +142,20 @@ pub(crate) async fn change(
         (header::ETAG, format!("\"{cursor}\"")),
     ];
     Ok((headers, body).into_response())
+}
+
+/// `DELETE /api/threads/{id}`
+pub(crate) async fn remove(
+    State(app): State<App>,
+    Extension(principal): Extension<Principal>,
+    Id(id): Id,
+) -> Result<StatusCode, Error> {
+    match app.store().delete(principal.thread(&id)).await {
+        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Err(TendError::NotFound) => Err(Error::no_thread(&id)),
+        Err(error @ TendError::Busy) => Err(Error::new(ErrorCode::Busy, error.to_string())),
+        Err(error) => Err(Error::new(ErrorCode::Storage, error.to_string())),
+    }
 }
 
 /// Checks that metadata, if it is there, is an object.
