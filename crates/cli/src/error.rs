@@ -29,6 +29,8 @@ pub(crate) enum Error {
     #[error(transparent)]
     Store(#[from] selvedge_store::OpenError),
     #[error(transparent)]
+    Tend(#[from] selvedge_store::TendError),
+    #[error(transparent)]
     Client(#[from] selvedge_client::Error),
     #[error(transparent)]
     Keys(#[from] selvedge_store::KeyError),
@@ -64,6 +66,9 @@ impl Error {
                 Some("it has one form only: leave `--for` out".to_owned())
             }
             Self::UnknownTarget { known, .. } => Some(format!("use {}", known.join(" or "))),
+            Self::Store(selvedge_store::OpenError::InUse { .. }) => {
+                Some("stop the server that has it, or name another file with `--db`".to_owned())
+            }
             Self::Client(selvedge_client::Error::Connection { .. }) => Some(
                 "is the server running? start it with `selvedge serve`, or name it with `--url`"
                     .to_owned(),
@@ -84,6 +89,7 @@ impl Error {
             | Self::Write { .. }
             | Self::Empty { .. }
             | Self::Store(_)
+            | Self::Tend(_)
             | Self::Keys(_)
             | Self::Start(_)
             | Self::Listen { .. } => None,

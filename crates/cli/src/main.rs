@@ -18,6 +18,7 @@ mod inspect;
 mod keys;
 mod lists;
 mod output;
+mod rebuild;
 mod remote;
 mod serve;
 mod tail;
@@ -64,6 +65,7 @@ enum Command {
     Inspect(inspect::Args),
     Canon(canon::Args),
     Dialects(dialects::Args),
+    Rebuild(rebuild::Args),
     Bench(bench::Args),
 }
 
@@ -83,6 +85,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Canon(args) => canon::run(&args),
         Command::Dialects(args) => dialects::run(&args),
+        Command::Rebuild(args) => rebuild::run(&args),
         Command::Bench(args) => bench::run(&args),
     };
     match result {

@@ -68,6 +68,10 @@ pub enum OpenError {
     Storage { path: String, cause: rusqlite::Error },
     #[error("{path} was written by a newer version (schema {found}, this one knows {known})")]
     Newer { path: String, found: i64, known: i64 },
+    #[error("{path} is open in another process")]
+    InUse { path: String },
+    #[error("could not lock {path}: {cause}")]
+    Lock { path: String, cause: std::io::Error },
     #[error("could not start a thread: {0}")]
     Thread(#[from] std::io::Error),
 }

@@ -1,5 +1,6 @@
 //! The store: a cheap handle to the writer, the readers and the live tails.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,18 +31,24 @@ struct Inner {
     live: Arc<Live>,
     limits: Limits,
     path: PathBuf,
+    /// Last, so that the writer is done before another store may begin.
+    _lock: File,
 }
 
 impl Store {
     /// Opens the store in a file, making it if it is not there.
+    ///
+    /// A file has one store at a time: another process that has it open is an error.
     pub fn open(path: &Path, options: Options) -> Result<Self, OpenError> {
+        let lock = open::lock(path)?;
         let conn = open::writer(path)?;
         let live = Arc::new(Live::default());
         let recent = Arc::new(Recent::default());
         let readers = Readers::new(path, recent.clone());
         let writer =
             Writer::start(conn, live.clone(), recent).map_err(|cause| open::failed(path, cause))?;
-        let inner = Inner { writer, readers, live, limits: options.limits, path: path.to_owned() };
+        let (limits, path) = (options.limits, path.to_owned());
+        let inner = Inner { writer, readers, live, limits, path, _lock: lock };
         Ok(Self { inner: Arc::new(inner) })
     }
 

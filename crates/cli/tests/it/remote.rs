@@ -94,5 +94,14 @@ fn threads_are_listed_and_found() {
     let thread: serde_json::Value = serde_json::from_str(json.trim()).unwrap();
     assert_eq!((&thread["id"], &thread["pending"]), (&"t".into(), &1.into()));
     assert_eq!(selvedge(&["threads", "--status", "failed", "--url", url]).stdout, "");
+    let db = folder.path().join("s.db");
+    let db = db.to_str().unwrap();
+    let running = selvedge(&["rebuild", "--db", db]);
+    assert!(running.stderr.contains("open in another process"), "{}", running.stderr);
     server.kill();
+    let rebuilt = selvedge(&["rebuild", "--db", db]);
+    assert_eq!(rebuilt.stdout, "built anew from 2 appends\n", "{}", rebuilt.stderr);
+    let none = folder.path().join("none.db");
+    assert_eq!(selvedge(&["rebuild", "--db", none.to_str().unwrap()]).code, Some(2));
+    assert!(!none.exists(), "it makes nothing");
 }

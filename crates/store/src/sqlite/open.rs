@@ -1,5 +1,6 @@
 //! Opening connections.
 
+use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::time::Duration;
 
@@ -19,6 +20,20 @@ pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
             found,
             known: schema::VERSION,
         }),
+    }
+}
+
+/// Holds a file for one store: the writer keeps heads in memory, and two of them would not know of
+/// each other. The lock goes with the process, however it ends. SQLite's own tools are not kept out.
+pub(crate) fn lock(path: &Path) -> Result<File, OpenError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-lock");
+    let failed = |cause| OpenError::Lock { path: path.display().to_string(), cause };
+    let file = File::options().create(true).append(true).open(&name).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::InUse { path: path.display().to_string() }),
+        Err(TryLockError::Error(cause)) => Err(failed(cause)),
     }
 }
 

@@ -185,3 +185,14 @@ async fn a_newer_file_is_refused() {
     let refused = Store::open(&path, Options::default()).unwrap_err().to_string();
     assert!(refused.contains("newer version (schema 999"), "{refused}");
 }
+
+#[tokio::test]
+async fn a_file_has_one_store_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let store = Store::open(&path, Options::default()).unwrap();
+    let second = Store::open(&path, Options::default()).unwrap_err().to_string();
+    assert!(second.contains("open in another process"), "{second}");
+    drop(store);
+    Store::open(&path, Options::default()).unwrap();
+}

@@ -1,0 +1,48 @@
+//! `selvedge rebuild`: lists, inbox, usage and search anew from the journal.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use selvedge_store::{Options, Store};
+
+use crate::error::Error;
+use crate::{output, remote};
+
+/// Build lists, inbox, usage and search anew from the journal
+///
+/// The journal is the truth and stays as it is. The server must not be running.
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+      selvedge rebuild --db selvedge.db")]
+pub(crate) struct Args {
+    /// The file with the journal
+    #[arg(long, default_value = "selvedge.db", value_name = "FILE")]
+    db: PathBuf,
+}
+
+/// Rebuilds.
+pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
+    if !args.db.exists() {
+        let cause = std::io::ErrorKind::NotFound.into();
+        return Err(Error::Read { name: args.db.display().to_string(), cause });
+    }
+    let store = Store::open(&args.db, Options::default())?;
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent}% {pos} of {len} appends") {
+        bar.set_style(style);
+    }
+    let mut total = 0;
+    remote::run(async {
+        let progress = |now: selvedge_store::Progress| {
+            total = now.total;
+            bar.set_length(now.total);
+            bar.set_position(now.done);
+        };
+        Ok(store.rebuild(progress).await?)
+    })?;
+    bar.finish_and_clear();
+    output::print(&format!("built anew from {total} appends\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
