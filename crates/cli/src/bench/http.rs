@@ -44,12 +44,13 @@ impl Connection {
 /// A request with a body.
 pub(super) fn post(path: &str, body: &str) -> Vec<u8> {
     let size = body.len();
-    format!("POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-length: {size}\r\n\r\n{body}").into()
+    format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {size}\r\n\r\n{body}")
+        .into()
 }
 
 /// A request without one.
 pub(super) fn get(path: &str) -> Vec<u8> {
-    format!("GET {path} HTTP/1.1\r\nhost: bench\r\n\r\n").into()
+    format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").into()
 }
 
 /// The status of an answer and its whole size, once its head is there.

@@ -77,7 +77,7 @@ fn threads_are_listed_and_found() {
     selvedge_with(&["append", "t", "--url", url], ask);
     // What follows behind the acknowledgement is some milliseconds late.
     let shows = |args: &[&str], text: &str| {
-        for _ in 0..200 {
+        for _ in 0..1500 {
             let run = selvedge(&[args, &["--url", url]].concat());
             assert_eq!(run.code, Some(0), "{}", run.stderr);
             if run.stdout.contains(text) {

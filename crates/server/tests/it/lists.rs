@@ -8,7 +8,7 @@ use crate::site::Site;
 
 /// Asks until what follows behind the acknowledgement is there.
 async fn until(site: &Site, path: &str, there: impl Fn(&Value) -> bool) -> Value {
-    for _ in 0..200 {
+    for _ in 0..1500 {
         let (status, answer) = site.get(path).await;
         assert_eq!(status.as_u16(), 200, "{path}: {answer}");
         if there(&answer) {
