@@ -3,14 +3,14 @@
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, header};
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::{Node, quote};
 use selvedge_store::{Append, Create, ThreadRef};
 
-use super::events::{entries, key, now};
+use super::events::{entries, key, made, now};
 use super::stream::filter;
-use super::threads::{body_object, encode, new_id, text_member};
+use super::threads::{body_object, new_id, text_member};
 use crate::auth::Principal;
 use crate::event::Stamp;
 use crate::extract::{Id, Payload};
@@ -58,13 +58,7 @@ pub(crate) async fn fork(
         appended.last,
         appended.duplicate
     );
-    let status = if appended.duplicate { StatusCode::OK } else { StatusCode::CREATED };
-    let headers = [
-        (header::CONTENT_TYPE, "application/json".to_owned()),
-        (header::LOCATION, format!("/api/threads/{}", encode(&own))),
-        (header::ETAG, format!("\"{cursor}\"")),
-    ];
-    Ok((status, headers, body).into_response())
+    Ok(made(&own, &appended, body))
 }
 
 /// `GET /api/threads/{id}/diff?with=`

@@ -5,14 +5,15 @@ use std::fmt::Write as _;
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, header};
+use http::{HeaderMap, StatusCode, header};
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::from_utf8;
 use selvedge_protocol::time;
-use selvedge_store::{Append, Expect, Key, Page};
+use selvedge_store::{Append, Appended, Expect, Key, Page};
 use sha2::{Digest as _, Sha256};
 
 use super::stream::{filter, start};
+use super::threads::encode;
 use crate::auth::Principal;
 pub(crate) use crate::clock::now;
 use crate::event::Stamp;
@@ -62,11 +63,24 @@ pub(crate) async fn append(
         "{{\"first\":{},\"last\":{},\"cursor\":\"{cursor}\",\"duplicate\":{}}}",
         appended.first, appended.last, appended.duplicate
     );
+    Ok(placed(cursor, body))
+}
+
+/// An answer in JSON that leaves its reader at a cursor.
+pub(super) fn placed(cursor: Cursor, body: String) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "application/json".to_owned()),
         (header::ETAG, format!("\"{cursor}\"")),
     ];
-    Ok((headers, body).into_response())
+    (headers, body).into_response()
+}
+
+/// The answer for a thread that was made, or was there already under the same key.
+pub(super) fn made(id: &str, appended: &Appended, body: String) -> Response {
+    let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
+    let status = if appended.duplicate { StatusCode::OK } else { StatusCode::CREATED };
+    let location = [(header::LOCATION, format!("/api/threads/{}", encode(id)))];
+    (status, location, placed(cursor, body)).into_response()
 }
 
 /// `GET /api/threads/{id}/events`

@@ -2,13 +2,13 @@
 
 use axum::Extension;
 use axum::extract::{RawQuery, State};
-use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, StatusCode, header};
+use axum::response::Response;
+use http::{HeaderMap, StatusCode};
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::{Doc, Node, quote};
 use selvedge_store::{Append, AppendError, Create, TendError};
 
-use super::events::{key, now};
+use super::events::{key, made, now, placed};
 use super::stream::filter;
 use crate::auth::Principal;
 use crate::event::Stamp;
@@ -66,14 +66,7 @@ pub(crate) async fn create(
         appended.last,
         appended.duplicate
     );
-    let location = format!("/api/threads/{}", encode(&id));
-    let status = if appended.duplicate { StatusCode::OK } else { StatusCode::CREATED };
-    let headers = [
-        (header::CONTENT_TYPE, "application/json".to_owned()),
-        (header::LOCATION, location),
-        (header::ETAG, format!("\"{cursor}\"")),
-    ];
-    Ok((status, headers, body).into_response())
+    Ok(made(&id, &appended, body))
 }
 
 /// `GET /api/threads/{id}?at=`: the thread's state and the cursor to follow it from, in one answer.
@@ -101,11 +94,7 @@ pub(crate) async fn show(
         })
         .await?;
     let cursor = Cursor { epoch, seq: at };
-    let headers = [
-        (header::CONTENT_TYPE, "application/json".to_owned()),
-        (header::ETAG, format!("\"{cursor}\"")),
-    ];
-    Ok((headers, state::json(&id, cursor, head, &state)).into_response())
+    Ok(placed(cursor, state::json(&id, cursor, head, &state)))
 }
 
 /// `PATCH /api/threads/{id}`
@@ -137,11 +126,7 @@ pub(crate) async fn change(
     let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
     let body =
         format!("{{\"id\":{},\"cursor\":\"{cursor}\",\"head\":{}}}", quote(&id), appended.last);
-    let headers = [
-        (header::CONTENT_TYPE, "application/json".to_owned()),
-        (header::ETAG, format!("\"{cursor}\"")),
-    ];
-    Ok((headers, body).into_response())
+    Ok(placed(cursor, body))
 }
 
 /// `DELETE /api/threads/{id}`
