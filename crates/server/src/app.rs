@@ -12,6 +12,7 @@ use crate::auth::rate::Rate;
 use crate::auth::ring::Gate;
 use crate::auth::token::{TokenError, TokenOptions, Tokens};
 use crate::clock::now;
+use crate::coalesce::Coalesce;
 use crate::metrics::Metrics;
 use crate::tls::{Tls, TlsError, TlsFiles};
 use crate::view::Views;
@@ -39,6 +40,8 @@ pub struct Options {
     pub grace: Duration,
     /// Sites whose pages may ask, as `https://app.example`; `*` is all.
     pub cors: Vec<String>,
+    /// Whether pieces of text are joined before they are written.
+    pub coalesce: Coalesce,
     /// Whose tokens are taken, besides keys.
     pub tokens: Option<TokenOptions>,
     /// With what to encrypt.
@@ -56,6 +59,7 @@ impl Default for Options {
             strangers: 50,
             grace: Duration::from_secs(10),
             cors: Vec::new(),
+            coalesce: Coalesce::Never,
             tokens: None,
             tls: None,
         }

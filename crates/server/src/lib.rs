@@ -3,6 +3,7 @@
 pub mod app;
 mod auth;
 mod clock;
+mod coalesce;
 mod edge;
 mod error;
 mod event;
@@ -22,6 +23,7 @@ mod view;
 pub use app::{App, Options, StartError};
 pub use auth::Scope;
 pub use auth::token::{TokenError, TokenOptions};
+pub use coalesce::Coalesce;
 pub use error::{Error, ErrorCode};
 pub use openapi::document as openapi;
 pub use routes::{Route, router, routes};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use selvedge_server::{Options, TlsFiles, TokenOptions};
+use selvedge_server::{Coalesce, Options, TlsFiles, TokenOptions};
 use selvedge_store::Limits;
 
 #[derive(clap::Args)]
@@ -12,6 +12,9 @@ pub(crate) struct Settings {
     security: Security,
     #[command(flatten)]
     bounds: Bounds,
+    /// Join pieces of one text that come in one append into one event; folds stay the same
+    #[arg(long)]
+    coalesce_deltas: bool,
 }
 
 #[derive(clap::Args)]
@@ -95,6 +98,7 @@ impl Settings {
             rate: Some(self.bounds.rate).filter(|rate| *rate > 0),
             grace: Duration::from_secs(self.bounds.grace),
             cors: cors.clone(),
+            coalesce: if self.coalesce_deltas { Coalesce::Deltas } else { Coalesce::Never },
             tokens,
             tls,
             ..Options::default()

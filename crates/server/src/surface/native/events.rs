@@ -36,7 +36,7 @@ pub(crate) async fn append(
     headers: HeaderMap,
     Payload(body): Payload,
 ) -> Result<Response, Error> {
-    let drafts = Stamp::new(&id, now()).events(&body)?;
+    let drafts = app.options().coalesce.apply(Stamp::new(&id, now()).events(&body)?);
     let thread = principal.thread(&id);
     let mut append = Append::new(thread.clone(), drafts);
     append.key = key(&headers, &body)?;
