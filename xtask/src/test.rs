@@ -66,8 +66,10 @@ fn rust() -> Result<()> {
     process::run(
         cargo()
             .current_dir(&root)
-            .args(["clippy", "--workspace", "--all-targets", "--locked"])
+            .args(["clippy", "--workspace", "--all-targets", "--all-features", "--locked"])
             .args(["--", "-D", "warnings"]),
     )?;
-    process::run(cargo().current_dir(&root).args(["test", "--workspace", "--locked"]))
+    process::run(cargo().current_dir(&root).args(["test", "--workspace", "--locked"]))?;
+    let traced = ["test", "-p", "selvedge-server", "--features", "otel", "--locked"];
+    process::run(cargo().current_dir(&root).args(traced).args(["--test", "it", "traces"]))
 }

@@ -14,6 +14,8 @@ use crate::auth::token::{TokenError, TokenOptions, Tokens};
 use crate::clock::now;
 use crate::coalesce::Coalesce;
 use crate::metrics::Metrics;
+#[cfg(feature = "otel")]
+use crate::otel::{TraceError, TraceOptions, Tracer};
 use crate::tls::{Tls, TlsError, TlsFiles};
 use crate::view::Views;
 
@@ -46,6 +48,9 @@ pub struct Options {
     pub tokens: Option<TokenOptions>,
     /// With what to encrypt.
     pub tls: Option<TlsFiles>,
+    /// Where spans go.
+    #[cfg(feature = "otel")]
+    pub traces: Option<TraceOptions>,
 }
 
 impl Default for Options {
@@ -62,6 +67,8 @@ impl Default for Options {
             coalesce: Coalesce::Never,
             tokens: None,
             tls: None,
+            #[cfg(feature = "otel")]
+            traces: None,
         }
     }
 }
@@ -74,6 +81,8 @@ pub enum StartError {
     Keys(#[from] KeyError),
     Tokens(#[from] TokenError),
     Tls(#[from] TlsError),
+    #[cfg(feature = "otel")]
+    Traces(#[from] TraceError),
 }
 
 /// The application: a store and its views. Clones share it.
@@ -92,6 +101,8 @@ struct Inner {
     strangers: Rate,
     tls: Option<Tls>,
     metrics: Arc<Metrics>,
+    #[cfg(feature = "otel")]
+    tracer: Option<Tracer>,
     /// When a commit failed last; 0 if the last one did not.
     failed: AtomicI64,
 }
@@ -115,6 +126,8 @@ impl App {
             strangers: Rate::new(options.strangers),
             tls: options.tls.clone().map(Tls::open).transpose()?,
             metrics: Arc::default(),
+            #[cfg(feature = "otel")]
+            tracer: options.traces.as_ref().map(Tracer::open).transpose()?,
             failed: AtomicI64::new(0),
             store,
             options,
@@ -148,8 +161,26 @@ impl App {
         &self.inner.metrics
     }
 
-    /// Appends, counted and timed.
+    /// Appends what happens now.
     pub(crate) async fn append(&self, append: Append) -> Result<Appended, AppendError> {
+        #[cfg(feature = "otel")]
+        let pending = self.inner.tracer.as_ref().map(|tracer| (tracer, tracer.pending(&append)));
+        let appended = self.append_past(append).await?;
+        #[cfg(feature = "otel")]
+        if let Some((tracer, pending)) = pending {
+            tracer.committed(pending, &appended);
+        }
+        Ok(appended)
+    }
+
+    /// What there is to do for traces.
+    #[cfg(feature = "otel")]
+    pub(crate) fn tracing(&self) -> Option<crate::otel::Work> {
+        self.inner.tracer.as_ref().and_then(Tracer::work)
+    }
+
+    /// Appends what happened elsewhere, before. Counted and timed.
+    pub(crate) async fn append_past(&self, append: Append) -> Result<Appended, AppendError> {
         let began = Instant::now();
         let waiting = Waiting::new(&self.inner.metrics);
         let result = self.inner.store.append(append).await;

@@ -11,6 +11,8 @@ mod extract;
 mod ingest;
 mod metrics;
 mod openapi;
+#[cfg(feature = "otel")]
+mod otel;
 mod query;
 mod retell;
 mod routes;
@@ -26,6 +28,8 @@ pub use auth::token::{TokenError, TokenOptions};
 pub use coalesce::Coalesce;
 pub use error::{Error, ErrorCode};
 pub use openapi::document as openapi;
+#[cfg(feature = "otel")]
+pub use otel::{TraceError, TraceOptions};
 pub use routes::{Route, router, routes};
 pub use serve::serve;
 pub use tls::{TlsError, TlsFiles};

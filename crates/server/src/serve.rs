@@ -39,6 +39,8 @@ pub async fn serve(
 ) -> io::Result<()> {
     let mut keeping = JoinSet::new();
     keeping.spawn(keep(app.clone()));
+    #[cfg(feature = "otel")]
+    let (last, traces) = traces(&app);
     let router = router(app.clone());
     let slots = Arc::new(Semaphore::new(app.options().connections));
     let mut open = JoinSet::new();
@@ -82,7 +84,25 @@ pub async fn serve(
     if timeout(app.options().grace, ended).await.is_err() {
         tracing::warn!("some connections did not end in time and were cut off");
     }
+    #[cfg(feature = "otel")]
+    {
+        drop(last);
+        let _ = traces.await;
+    }
     Ok(())
+}
+
+/// Sends traces, until what it gives first is dropped.
+#[cfg(feature = "otel")]
+fn traces(app: &App) -> (tokio::sync::oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
+    let (last, ended) = tokio::sync::oneshot::channel::<()>();
+    let work = app.tracing();
+    let task = tokio::spawn(async move {
+        if let Some(work) = work {
+            work.run(async { drop(ended.await) }).await;
+        }
+    });
+    (last, task)
 }
 
 /// Looks after what can change while it serves.

@@ -15,6 +15,10 @@ pub(crate) struct Settings {
     /// Join pieces of one text that come in one append into one event; folds stay the same
     #[arg(long)]
     coalesce_deltas: bool,
+    /// Send traces of tasks, model calls and tools to this OpenTelemetry collector, over HTTP
+    #[cfg(feature = "otel")]
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    otlp: Option<String>,
 }
 
 #[derive(clap::Args)]
@@ -101,6 +105,8 @@ impl Settings {
             coalesce: if self.coalesce_deltas { Coalesce::Deltas } else { Coalesce::Never },
             tokens,
             tls,
+            #[cfg(feature = "otel")]
+            traces: self.otlp.clone().map(|endpoint| selvedge_server::TraceOptions { endpoint }),
             ..Options::default()
         }
     }

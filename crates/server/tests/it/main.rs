@@ -14,4 +14,6 @@ mod site;
 mod state;
 mod tls;
 mod token;
+#[cfg(feature = "otel")]
+mod traces;
 mod transfer;

@@ -66,7 +66,7 @@ pub(crate) async fn import(
     for (i, drafts) in ingested.appends.into_iter().enumerate() {
         let append = Append::new(key.clone(), drafts).expecting(head);
         let create = if i == 0 { Create::New } else { Create::Never };
-        let appended = app.append(append.creating(create)).await?;
+        let appended = app.append_past(append.creating(create)).await?;
         (head, epoch) = (appended.last, appended.thread.epoch);
     }
     let cursor = Cursor { epoch, seq: head };
