@@ -1,7 +1,10 @@
 //! The table of routes as an OpenAPI document.
 //!
-//! Paths, methods, scopes and what they do come from the table; parameters are named here. The
+//! Paths, methods, scopes and what they do come from the table; parameters and bodies are named
+//! here, and `schema.rs` says what the bodies are. The
 //! result is in `docs/openapi.json`, and a test fails when the two differ.
+
+mod schema;
 
 use http::Method;
 use serde_json::{Map, Value, json};
@@ -117,7 +120,7 @@ pub fn document() -> String {
                 "key": {"type": "http", "scheme": "bearer", "description": "A key, or a JWT"},
                 "query": {"type": "apiKey", "in": "query", "name": "access_token"}
             },
-            "schemas": {"Error": error()},
+            "schemas": schema::components(),
             "responses": {
                 "Error": {
                     "description": "What went wrong; see docs/errors.md for every code",
@@ -144,11 +147,18 @@ fn operation(route: &Route) -> Value {
         json!({"in": place, "name": name, "description": about, "schema": {"type": "string"}})
     });
     let parameters: Vec<Value> = in_path.chain(others).collect();
+    let (takes, gives) = bodies(&route.method, route.path);
+    let done = match gives {
+        Some(schema) => {
+            json!({"description": "Done", "content": {"application/json": {"schema": schema}}})
+        }
+        None => json!({"description": "Done"}),
+    };
     let mut operation = json!({
         "operationId": name(route),
         "summary": route.about,
         "responses": {
-            "2XX": {"description": "Done"},
+            "2XX": done,
             "default": {"$ref": "#/components/responses/Error"}
         }
     });
@@ -162,8 +172,9 @@ fn operation(route: &Route) -> Value {
             members.insert("security".to_owned(), json!([{"key": []}, {"query": []}]));
             members.insert("x-scope".to_owned(), route.scope.name().into());
         }
-        if route.method == Method::POST {
-            members.insert("requestBody".to_owned(), json!({"content": {"application/json": {}}}));
+        if let Some(schema) = takes {
+            let body = json!({"content": {"application/json": {"schema": schema}}});
+            members.insert("requestBody".to_owned(), body);
         }
     }
     operation
@@ -178,20 +189,27 @@ fn name(route: &Route) -> String {
     })
 }
 
-fn error() -> Value {
-    let codes: Vec<&str> = crate::ErrorCode::ALL.iter().map(|code| code.name()).collect();
-    json!({
-        "type": "object",
-        "required": ["error"],
-        "properties": {"error": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {
-                "code": {"type": "string", "enum": codes},
-                "message": {"type": "string"},
-                "pointer": {"type": "string", "description": "JSON pointer into the body"},
-                "details": {"type": "object"}
-            }
-        }}
-    })
+/// What a route takes and gives, as JSON: the schemas' names.
+fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
+    let (takes, gives) = match (method.as_str(), path) {
+        ("POST", "/api/threads") => ("NewThread", "MadeThread"),
+        ("GET", "/api/threads") => ("", "Threads"),
+        ("GET", "/api/threads/{id}") => ("", "State"),
+        ("PATCH", "/api/threads/{id}") => ("ThreadChange", "ChangedThread"),
+        ("POST", "/api/threads/{id}/events") => {
+            let one = schema::named("Event");
+            let takes = json!({"anyOf": [one, {"type": "array", "items": one}]});
+            return (Some(takes), Some(schema::named("Appended")));
+        }
+        ("GET", "/api/threads/{id}/events") => ("", "Page"),
+        ("POST", "/api/threads/{id}/fork") => ("NewBranch", "MadeBranch"),
+        ("GET", "/api/threads/{id}/diff") => ("", "Difference"),
+        ("POST", "/api/import") => return (Some(json!({})), Some(schema::named("Imported"))),
+        ("GET", "/api/inbox") => ("", "Inbox"),
+        ("GET", "/api/search") => ("", "Results"),
+        ("GET", "/health" | "/health/live") => ("", "Health"),
+        _ => ("", ""),
+    };
+    let some = |name: &str| (!name.is_empty()).then(|| schema::named(name));
+    (some(takes), some(gives))
 }

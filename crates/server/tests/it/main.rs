@@ -10,6 +10,7 @@ mod matrix;
 mod operations;
 mod refuse;
 mod resume;
+mod schemas;
 mod site;
 mod state;
 mod tls;

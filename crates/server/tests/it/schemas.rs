@@ -1,0 +1,105 @@
+//! Real answers, held against what the description of the API says of them.
+
+use jsonschema::Validator;
+use reqwest::{Method, StatusCode};
+use selvedge_server::{openapi, routes};
+use serde_json::{Value, json};
+
+use crate::site::Site;
+
+/// What happens in the thread that is asked for.
+fn talk() -> Value {
+    json!([
+        {"kind": "participant-joined", "participantId": "ada", "role": "user", "name": "Ada"},
+        {"kind": "message", "role": "user", "author": "ada", "content": "find words"},
+        {"kind": "task-created", "taskId": "own", "initiator": "user", "agentId": "planner"},
+        {"kind": "step-started", "taskId": "own", "model": "m"},
+        {"kind": "thought-stream", "taskId": "own", "thoughtId": "a", "thoughtType": "planning",
+         "verbosity": "brief", "content": "look"},
+        {"kind": "tool-call", "taskId": "own", "toolCallId": "own", "toolName": "f", "arguments": {}},
+        {"kind": "step-finished", "taskId": "own", "finishReason": "tool_calls",
+         "usage": {"input_tokens": 1, "output_tokens": 2}},
+        {"kind": "tool-start", "taskId": "own", "toolCallId": "own", "toolName": "f", "arguments": {}},
+        {"kind": "data-write", "taskId": "own", "artifactId": "own", "data": {"a": 1}},
+        {"kind": "input-required", "taskId": "own", "inputId": "own", "inputType": "confirmation",
+         "prompt": "go on?", "requireUser": true},
+        {"kind": "auth-required", "taskId": "own", "authId": "own", "authType": "oauth2",
+         "prompt": "log in"},
+        {"kind": "of-my-own", "anything": [1, null]},
+    ])
+}
+
+/// The body for a route that takes one.
+fn body(method: &Method, path: &str) -> Option<Value> {
+    Some(match (method.as_str(), path) {
+        ("POST", "/api/threads") => json!({
+            "title": "t", "metadata": {"a": 1}, "agents": ["a", {"id": "b", "name": "B"}],
+        }),
+        ("PATCH", "/api/threads/{id}") => json!({"title": "new"}),
+        ("POST", "/api/threads/{id}/events") => talk(),
+        ("POST", "/api/threads/{id}/fork") => json!({"at": 3, "title": "other"}),
+        ("POST", "/api/import") => json!([{"kind": "request", "parts": [
+            {"part_kind": "user-prompt", "content": "hi", "timestamp": "2026-01-01T00:00:00Z"}]}]),
+        _ => return None,
+    })
+}
+
+/// The schema of a body or an answer, with all it refers to.
+fn validator(document: &Value, content: &Value) -> Option<Validator> {
+    let mut schema = content.pointer("/application~1json/schema")?.clone();
+    schema["components"] = document["components"].clone();
+    Some(jsonschema::validator_for(&schema).unwrap())
+}
+
+fn check(what: &str, validator: &Validator, value: &Value) {
+    let wrong: Vec<String> =
+        validator.iter_errors(value).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(wrong.is_empty(), "{what}: {wrong:#?}\n{value:#}");
+}
+
+#[tokio::test]
+async fn answers_are_what_the_description_says() {
+    let site = Site::start().await;
+    site.thread("own").await;
+    let (status, answer) = site.post("/api/threads/own/events", talk().to_string()).await;
+    assert_eq!(status, StatusCode::OK, "{answer}");
+    // Lists follow behind the acknowledgement.
+    while site.get("/api/inbox").await.1["items"].as_array().unwrap().is_empty()
+        || site.get("/api/search?q=words").await.1["results"].as_array().unwrap().is_empty()
+    {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let document: Value = serde_json::from_str(&openapi()).unwrap();
+    let mut tried = 0;
+    for route in routes() {
+        let (method, path) = (route.method.as_str(), route.path);
+        let operation = &document["paths"][path][method.to_lowercase()];
+        let told = validator(&document, &operation["responses"]["2XX"]["content"]);
+        let body = body(&route.method, path);
+        let what = format!("{method} {path}");
+        if let Some(body) = &body {
+            let taken = validator(&document, &operation["requestBody"]["content"]);
+            check(&what, &taken.unwrap_or_else(|| panic!("{what} takes a body")), body);
+        }
+        let Some(told) = told else { continue };
+        tried += 1;
+        let query = "?q=words&with=own&threads=own&dialect=pydantic-ai";
+        let url = path
+            .split('/')
+            .map(|part| if part.starts_with('{') { "own" } else { part })
+            .collect::<Vec<_>>()
+            .join("/");
+        let query = if path == "/api/import" || method == "GET" { query } else { "" };
+        let request = site.request(route.method.clone(), &format!("{url}{query}"));
+        let request = request.body(body.map(|body| body.to_string()).unwrap_or_default());
+        let (status, answer) = crate::site::answer(request.send().await.unwrap()).await;
+        assert!(status.is_success(), "{what}: {status} {answer}");
+        check(&what, &told, &answer);
+        assert!(!told.is_valid(&json!({})), "{what} says nothing");
+    }
+    assert!(tried >= 13, "{tried}");
+    let refused = &document["components"]["responses"]["Error"]["content"];
+    let (status, answer) = site.get("/api/threads/none").await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    check("an error", &validator(&document, refused).unwrap(), &answer);
+}
