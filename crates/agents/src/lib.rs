@@ -1,0 +1,3 @@
+//! Agents at work in threads: models, tools, the turn loop, the router.
+
+pub mod model;
