@@ -1,0 +1,326 @@
+//! How far a turn has come, from the journal alone, and what is to be done next.
+//!
+//! Invariant: what is next follows from the events of the thread and nothing else. Whoever takes
+//! up a turn, here or after a restart, goes on where the journal ends.
+
+use std::collections::HashMap;
+
+use selvedge_protocol::journal::fold::{TaskState, Tokens};
+use selvedge_protocol::journal::{Event, Kind};
+use selvedge_protocol::json::Raw;
+
+/// A turn so far.
+#[derive(Debug)]
+pub struct Progress {
+    task: String,
+    /// Where the task stands.
+    pub state: TaskState,
+    /// Model calls that were begun, those that are void not counted.
+    pub iterations: u32,
+    /// Model calls that are void since the last that was not.
+    pub attempts: u32,
+    /// Tokens used.
+    pub tokens: Tokens,
+    step: Step,
+    text: String,
+    calls: Vec<Call>,
+    questions: HashMap<String, Question>,
+    subtasks: HashMap<String, TaskState>,
+    /// What subtasks said in the end.
+    answers: HashMap<String, String>,
+    artifacts: Vec<String>,
+}
+
+/// The latest model call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// There was none.
+    None,
+    /// It has not ended.
+    Open,
+    Finished,
+    /// What it said is void.
+    Void,
+}
+
+/// A tool call that the latest model call asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// Names the call.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// The arguments, as JSON text.
+    pub arguments: String,
+    /// How far it has come.
+    pub stage: Stage,
+}
+
+/// How far a tool call has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stage {
+    /// Nobody has done anything for it.
+    Asked,
+    /// A question must be answered first.
+    Waiting {
+        /// Which.
+        input: String,
+    },
+    /// The question was answered.
+    Answered {
+        /// Which.
+        input: String,
+        /// How.
+        answer: Answer,
+    },
+    /// It runs, or ran when whoever ran it stopped.
+    Started,
+    /// Another task does it.
+    Called {
+        /// Which.
+        subtask: String,
+    },
+    /// Its result is in the journal.
+    Done,
+}
+
+/// An answer to a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// This JSON value.
+    Value(String),
+    /// Nobody answered in time.
+    Expired,
+}
+
+#[derive(Debug)]
+struct Question {
+    call: Option<String>,
+    answer: Option<Answer>,
+}
+
+/// What is to be done next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Say that the model call that was under way is void.
+    Supersede,
+    /// Ask the model.
+    Think,
+    /// Do something for these calls.
+    Act(Vec<Call>),
+    /// Nothing, until an answer or a subtask's end is in the journal.
+    Wait,
+    /// Say that the task is done.
+    Finish,
+    /// Nothing any more.
+    Over,
+}
+
+impl Progress {
+    /// A turn of which nothing is known.
+    pub fn new(task: &str) -> Self {
+        Self {
+            task: task.to_owned(),
+            state: TaskState::Created,
+            iterations: 0,
+            attempts: 0,
+            tokens: Tokens::default(),
+            step: Step::None,
+            text: String::new(),
+            calls: Vec::new(),
+            questions: HashMap::new(),
+            subtasks: HashMap::new(),
+            answers: HashMap::new(),
+            artifacts: Vec::new(),
+        }
+    }
+
+    /// Takes an event of the thread in.
+    pub fn apply(&mut self, event: &Event<'_>) {
+        let Some(task) = event.str("taskId") else { return };
+        if task != self.task {
+            self.other(&task, event);
+            return;
+        }
+        match event.kind() {
+            Kind::StepStarted => {
+                self.step = Step::Open;
+                self.iterations += 1;
+                self.begin();
+            }
+            Kind::ContentDelta => {
+                if let Some(delta) = event.str("delta") {
+                    self.text.push_str(&delta);
+                }
+            }
+            Kind::ToolCall => self.asked(event),
+            Kind::StepFinished => {
+                self.step = Step::Finished;
+                self.attempts = 0;
+                self.count(Tokens::told(event));
+            }
+            Kind::AttemptSuperseded => {
+                self.step = Step::Void;
+                self.iterations = self.iterations.saturating_sub(1);
+                self.attempts += 1;
+                self.begin();
+            }
+            Kind::ToolStart => self.stage(event, Stage::Started),
+            Kind::ToolComplete => {
+                if event.get("preliminary").and_then(Raw::bool) != Some(true) {
+                    self.stage(event, Stage::Done);
+                }
+            }
+            Kind::SubtaskCreated => {
+                if let Some(subtask) = event.str("subtaskId").map(|id| id.into_owned()) {
+                    self.subtasks.entry(subtask.clone()).or_insert(TaskState::Created);
+                    self.stage(event, Stage::Called { subtask });
+                }
+            }
+            Kind::InputRequired | Kind::ToolInputRequired => self.question(event),
+            Kind::InputReceived => {
+                let value = event.get("value").map_or("null", Raw::as_str).to_owned();
+                self.answer(event, Answer::Value(value));
+            }
+            Kind::FileWrite | Kind::DataWrite | Kind::DatasetWrite => {
+                if let Some(id) = event.str("artifactId")
+                    && !self.artifacts.iter().any(|known| *known == id)
+                {
+                    self.artifacts.push(id.into_owned());
+                }
+            }
+            _ if event.name() == "input-expired" => self.answer(event, Answer::Expired),
+            _ => {}
+        }
+        if let Some(state) = TaskState::after(event)
+            && !self.state.is_terminal()
+        {
+            self.state = state;
+        }
+    }
+
+    /// What is to be done next.
+    pub fn next(&self) -> Next {
+        if self.state.is_terminal() {
+            return Next::Over;
+        }
+        match self.step {
+            Step::Open => return Next::Supersede,
+            Step::None | Step::Void => return Next::Think,
+            Step::Finished => {}
+        }
+        let ready: Vec<Call> =
+            self.calls.iter().filter(|call| self.is_ready(call)).cloned().collect();
+        if !ready.is_empty() {
+            return Next::Act(ready);
+        }
+        if self.calls.iter().any(|call| call.stage != Stage::Done) {
+            return Next::Wait;
+        }
+        if self.calls.is_empty() { Next::Finish } else { Next::Think }
+    }
+
+    /// What the latest model call said.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Artifacts that the task wrote.
+    pub fn artifacts(&self) -> &[String] {
+        &self.artifacts
+    }
+
+    /// Where a subtask stands, and what it said in the end.
+    pub fn subtask(&self, id: &str) -> Option<(TaskState, Option<&str>)> {
+        Some((*self.subtasks.get(id)?, self.answers.get(id).map(String::as_str)))
+    }
+
+    /// Whether something can be done for a call now.
+    fn is_ready(&self, call: &Call) -> bool {
+        match &call.stage {
+            Stage::Asked | Stage::Answered { .. } | Stage::Started => true,
+            Stage::Called { subtask } => {
+                self.subtasks.get(subtask).is_some_and(|state| state.is_terminal())
+            }
+            Stage::Waiting { .. } | Stage::Done => false,
+        }
+    }
+
+    /// An event of another task: only those that this one called matter.
+    fn other(&mut self, task: &str, event: &Event<'_>) {
+        let Some(known) = self.subtasks.get_mut(task) else { return };
+        if let Some(state) = TaskState::after(event)
+            && !known.is_terminal()
+        {
+            *known = state;
+            let said = event.str("content").or_else(|| event.str("message"));
+            if let Some(said) = said.filter(|_| state.is_terminal()) {
+                self.answers.insert(task.to_owned(), said.into_owned());
+            }
+        }
+    }
+
+    fn begin(&mut self) {
+        self.text.clear();
+        self.calls.clear();
+    }
+
+    fn asked(&mut self, event: &Event<'_>) {
+        let (Some(id), Some(name)) = (event.str("toolCallId"), event.str("toolName")) else {
+            return;
+        };
+        if self.calls.iter().all(|call| call.id != id) {
+            self.calls.push(Call {
+                id: id.into_owned(),
+                name: name.into_owned(),
+                arguments: event.get("arguments").map_or("null", Raw::as_str).to_owned(),
+                stage: Stage::Asked,
+            });
+        }
+    }
+
+    fn stage(&mut self, event: &Event<'_>, stage: Stage) {
+        let Some(id) = event.str("toolCallId") else { return };
+        if let Some(call) = self.calls.iter_mut().find(|call| call.id == id)
+            && call.stage != Stage::Done
+        {
+            call.stage = stage;
+        }
+    }
+
+    fn question(&mut self, event: &Event<'_>) {
+        let Some(input) = event.str("inputId").map(|id| id.into_owned()) else { return };
+        let call = event.str("toolCallId").map(|id| id.into_owned());
+        self.stage(event, Stage::Waiting { input: input.clone() });
+        self.questions.insert(input, Question { call, answer: None });
+    }
+
+    /// The first answer counts.
+    fn answer(&mut self, event: &Event<'_>, answer: Answer) {
+        let Some(input) = event.str("inputId") else { return };
+        let Some(question) = self.questions.get_mut(&*input) else { return };
+        if question.answer.is_some() {
+            return;
+        }
+        question.answer = Some(answer.clone());
+        let Some(call) = question.call.clone() else { return };
+        let waiting = Stage::Waiting { input: input.clone().into_owned() };
+        if let Some(call) = self.calls.iter_mut().find(|c| c.id == call && c.stage == waiting) {
+            call.stage = Stage::Answered { input: input.into_owned(), answer };
+        }
+    }
+
+    fn count(&mut self, tokens: Option<Tokens>) {
+        let tokens = tokens.unwrap_or_default();
+        self.tokens.input += tokens.input;
+        self.tokens.output += tokens.output;
+        self.tokens.cached += tokens.cached;
+        self.tokens.reasoning += tokens.reasoning;
+        self.tokens.calls += tokens.calls;
+        self.tokens.cost += tokens.cost;
+    }
+}
+
+#[cfg(test)]
+#[path = "progress_tests.rs"]
+mod tests;
