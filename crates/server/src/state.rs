@@ -169,7 +169,7 @@ fn artifact((id, of): (&String, &selvedge_protocol::journal::fold::Artifact)) ->
     });
     json!({
         "id": id,
-        "kind": format!("{:?}", of.kind).to_lowercase(),
+        "kind": of.kind.name(),
         "name": of.name,
         "description": of.description,
         "versions": versions.collect::<Vec<_>>(),

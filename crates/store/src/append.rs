@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::{AppendError, ThreadKey, ThreadRef};
+use crate::{AppendError, Guard, ThreadKey, ThreadRef};
 
 /// Events for one thread, all of them or none.
 #[derive(Debug, Clone)]
@@ -15,6 +15,8 @@ pub struct Append {
     pub expect: Expect,
     /// Makes a second try harmless.
     pub key: Option<Key>,
+    /// What else must be so.
+    pub guard: Option<Guard>,
     /// The events, in order.
     pub events: Vec<Draft>,
 }
@@ -22,7 +24,8 @@ pub struct Append {
 impl Append {
     /// To a thread that exists, whatever its head.
     pub fn new(thread: ThreadKey, events: Vec<Draft>) -> Self {
-        Self { thread, create: Create::Never, expect: Expect::Anything, key: None, events }
+        let (create, expect) = (Create::Never, Expect::Anything);
+        Self { thread, create, expect, key: None, guard: None, events }
     }
 
     /// With what to do if the thread is not there.
@@ -41,6 +44,12 @@ impl Append {
     #[must_use]
     pub fn keyed(self, key: Key) -> Self {
         Self { key: Some(key), ..self }
+    }
+
+    /// Only if something is so.
+    #[must_use]
+    pub fn guarded(self, guard: Guard) -> Self {
+        Self { guard: Some(guard), ..self }
     }
 
     /// Whether it is within bounds.

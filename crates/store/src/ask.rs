@@ -4,11 +4,11 @@
 use std::ops::Range;
 
 use crate::query::{
-    Artifact, DayUsage, Found, InboxItem, InboxQuery, Listed, Participant, Place, Summary, Task,
-    ThreadQuery, Usage, WhichVersion,
+    Artifact, Call, DayUsage, Due, Found, InboxItem, InboxKind, InboxQuery, Listed, Participant,
+    Place, Summary, Task, ThreadQuery, Unfinished, Usage, WhichVersion, Within,
 };
 use crate::sqlite::query;
-use crate::{ReadError, Store, ThreadRef};
+use crate::{ReadError, Store, ThreadKey, ThreadRef};
 
 impl Store {
     /// A page of threads, the one that was updated last first. A thread that is updated meanwhile
@@ -40,6 +40,36 @@ impl Store {
     /// A page of what waits for someone in all threads of a tenant, the oldest first.
     pub fn inbox(&self, tenant: &str, asked: &InboxQuery) -> Result<Listed<InboxItem>, ReadError> {
         self.readers().with(|conn| query::inbox(conn, tenant, asked))
+    }
+
+    /// A question or request for credentials, answered or not.
+    pub fn question(
+        &self,
+        thread: &ThreadRef,
+        kind: InboxKind,
+        id: &str,
+    ) -> Result<Option<InboxItem>, ReadError> {
+        self.readers().with(|conn| query::question(conn, thread, kind, id))
+    }
+
+    /// Questions whose time has passed at a moment, those that passed first first, each with its
+    /// thread; and when the time of the next one passes.
+    pub fn due(
+        &self,
+        now: i64,
+        limit: usize,
+    ) -> Result<(Vec<(ThreadKey, Due)>, Option<i64>), ReadError> {
+        self.readers().with(|conn| query::due(conn, now, limit))
+    }
+
+    /// Tasks and tool calls that have not ended.
+    pub fn unfinished(&self, thread: &ThreadRef, within: &Within) -> Result<Unfinished, ReadError> {
+        self.readers().with(|conn| query::unfinished(conn, thread.num, within))
+    }
+
+    /// A tool call.
+    pub fn call(&self, thread: &ThreadRef, id: &str) -> Result<Option<Call>, ReadError> {
+        self.readers().with(|conn| query::call(conn, thread.num, id))
     }
 
     /// A thread's artifacts with all their versions, in the order they began.

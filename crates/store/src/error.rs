@@ -1,5 +1,7 @@
 //! What can go wrong, one enum per kind of operation.
 
+use crate::Instead;
+
 /// Why an append was refused. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages tell")]
@@ -12,6 +14,10 @@ pub enum AppendError {
     Conflict { expected: u64, head: u64 },
     #[error("the idempotency key was used for another body")]
     KeyReused,
+    #[error(transparent)]
+    Instead(#[from] Instead),
+    #[error("what is known of threads is being built anew; try again")]
+    Behind,
     #[error("a branch must begin between 0 and the head {head}")]
     BadBranch { head: u64 },
     #[error("a thread's id must have 1 to {limit} bytes")]
@@ -40,6 +46,8 @@ pub enum AppendError {
 pub enum TendError {
     #[error("thread not found")]
     NotFound,
+    #[error("what is known of threads is being built anew; try again")]
+    Behind,
     #[error("too many appends are waiting; try again")]
     Busy,
     #[error("the store is closed")]

@@ -21,6 +21,7 @@ mod append;
 mod ask;
 mod batch;
 mod error;
+mod guard;
 mod keys;
 mod live;
 mod progress;
@@ -32,13 +33,14 @@ mod thread;
 pub use append::{Append, Appended, Create, Draft, Expect, Key, Limits};
 pub use batch::{Batch, Entry, Page};
 pub use error::{AppendError, OpenError, ReadError, TendError};
+pub use guard::{Guard, Instead};
 pub use keys::{ApiKey, KeyError, KeyHash, Keys, NewKey};
 pub use live::{Ahead, Tail};
 pub use progress::Progress;
 pub use query::{
-    Artifact, ArtifactVersion, DayUsage, Found, InboxItem, InboxKind, InboxQuery, Listed,
-    Participant, Piece, Place, Scalar, Summary, Task, ThreadQuery, ThreadStatus, Usage,
-    WhichVersion,
+    Artifact, ArtifactVersion, Call, DayUsage, Due, Found, InboxItem, InboxKind, InboxQuery,
+    Listed, Participant, Piece, Place, Scalar, Summary, Task, ThreadQuery, ThreadStatus,
+    Unfinished, Usage, WhichVersion, Within,
 };
 pub use store::{Options, Store};
 pub use thread::{Branch, ThreadKey, ThreadRef};

@@ -1,5 +1,6 @@
 //! What can be asked of the projections, and the answers.
 
+mod act;
 mod artifact;
 mod inbox;
 mod place;
@@ -9,6 +10,7 @@ mod task;
 mod thread;
 mod usage;
 
+pub use act::{Call, Due, Unfinished, Within};
 pub use artifact::{Artifact, ArtifactVersion, WhichVersion};
 pub use inbox::{InboxItem, InboxKind, InboxQuery};
 pub use place::{Listed, Place};

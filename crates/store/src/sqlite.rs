@@ -2,6 +2,7 @@
 
 mod catch_up;
 mod follow;
+mod guard;
 mod handle;
 mod marks;
 pub(crate) mod open;

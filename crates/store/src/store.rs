@@ -105,6 +105,16 @@ impl Store {
         Ok(())
     }
 
+    /// Waits until what can be asked of a thread tells of all that was appended to it. Refused
+    /// while all of it is built anew.
+    pub async fn fresh(&self, thread: &ThreadRef) -> Result<(), TendError> {
+        // What is written down where rows are is written together with what they mean.
+        if self.inner.readers.is_followed(thread) {
+            return Ok(());
+        }
+        self.inner.writer.fresh().await
+    }
+
     /// Drops all that follows the journal and builds it anew, telling how far it has come. The
     /// store serves meanwhile; lists and search are not complete until it is done. Stopped, it
     /// goes on when the store is opened again.

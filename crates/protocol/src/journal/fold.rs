@@ -151,6 +151,15 @@ impl State {
                     self.odd(Oddity::UnknownInput, id);
                 }
             }
+            Kind::InputExpired => {
+                let [input, auth] = ["inputId", "authId"].map(|name| event.str(name));
+                let input = input.map(|id| self.inputs.remove(id.as_ref()));
+                let auth = auth.map(|id| self.auths.remove(id.as_ref()));
+                if input.flatten().or(auth.flatten()).is_none() {
+                    let id = event.str("inputId").or_else(|| event.str("authId"));
+                    self.odd(Oddity::UnknownInput, id.unwrap_or_default().into_owned());
+                }
+            }
             _ => {}
         }
     }
@@ -216,9 +225,9 @@ impl State {
 
     fn write_artifact(&mut self, event: &Event<'_>) {
         let Some(id) = event.str("artifactId").map(|id| id.into_owned()) else { return };
-        let odd =
-            self.artifacts.entry(id.clone()).or_insert_with(|| Artifact::new(event)).apply(event);
-        if let Some(what) = odd {
+        let artifact = self.artifacts.entry(id.clone());
+        let artifact = artifact.or_insert_with(|| Artifact::new(ArtifactKind::of(event)));
+        if let Some(what) = artifact.apply(event) {
             self.odd(what, id);
         }
     }

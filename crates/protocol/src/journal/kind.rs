@@ -50,6 +50,7 @@ pub enum Kind {
     Source,
     RouteDecided,
     CancelRequested,
+    InputExpired,
     AttemptSuperseded,
     Error,
     System,
@@ -191,7 +192,7 @@ specs! {
     InputRequired "input-required" "A task needs an answer to go on." [
         f("inputId", Text, Must), f("requireUser", Bool, May), f("inputType", INPUT, Must),
         f("prompt", Text, Must), f("schema", Object, May), f("options", Array, May),
-        f("toolCallId", Text, May), f("timestamp", Text, Must)]
+        f("toolCallId", Text, May), f("expiresAt", Text, May), f("timestamp", Text, Must)]
     InputReceived "input-received" "The answer came." [
         f("inputId", Text, Must), f("providedBy", Text, Must), f("userId", Text, May),
         f("value", Any, May), f("timestamp", Text, Must)]
@@ -201,7 +202,7 @@ specs! {
         f("encryptionKey", Object, May), f("authorizationEndpoint", Text, May),
         f("clientId", Text, May), f("codeChallenge", Text, May),
         f("codeChallengeMethod", Text, May), f("infoUrl", Text, May),
-        f("timestamp", Text, Must)]
+        f("expiresAt", Text, May), f("timestamp", Text, Must)]
     AuthCompleted "auth-completed" "The user authenticated." [
         f("authId", Text, Must), f("userId", Text, Must), f("timestamp", Text, Must)]
     FileWrite "file-write" "A chunk of a file artifact." [
@@ -237,7 +238,8 @@ specs! {
         f("messageId", Text, May)]
     ToolInputRequired "tool-input-required" "A tool needs an answer (Looopy's code form)." [
         f("toolCallId", Text, May), f("inputId", Text, Must), f("inputType", INPUT, Must),
-        f("prompt", Text, Must), f("schema", Object, May), f("options", Array, May)]
+        f("prompt", Text, Must), f("schema", Object, May), f("options", Array, May),
+        f("expiresAt", Text, May)]
     LlmUsage "llm-usage" "Tokens a model call used." [
         f("model", Text, May), f("prompt_tokens", Integer, May),
         f("completion_tokens", Integer, May), f("total_tokens", Integer, May),
@@ -292,6 +294,8 @@ specs! {
         f("messageId", Text, May), f("to", Text, Must), f("reason", Text, May)]
     CancelRequested "cancel-requested" "Someone asked to stop a task or a tool call." [
         f("toolCallId", Text, May), f("reason", Text, May), f("requestedBy", Text, May)]
+    InputExpired "input-expired" "Nobody answered in time: a question or request for credentials is closed." [
+        f("inputId", Text, May), f("authId", Text, May)]
     AttemptSuperseded "attempt-superseded" "What this step streamed so far is void." [
         f("reason", Text, May)]
     Error "error" "Something failed, told apart from a task's state." [

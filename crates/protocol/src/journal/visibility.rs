@@ -1,5 +1,6 @@
 //! Who may see an event.
 
+use super::Event;
 use crate::json::Node;
 
 /// Who may see something, from the widest circle to the narrowest.
@@ -16,6 +17,20 @@ pub enum Visibility {
 }
 
 impl Visibility {
+    /// All of them, from the widest circle to the narrowest.
+    pub const ALL: [Self; 4] = [Self::Public, Self::Participants, Self::Operator, Self::Internal];
+
+    /// Its place in that order.
+    pub fn rank(self) -> i64 {
+        self as i64
+    }
+
+    /// The visibility at a place of that order; the narrowest beyond.
+    pub fn ranked(rank: i64) -> Self {
+        let known = usize::try_from(rank).ok().and_then(|rank| Self::ALL.get(rank));
+        known.copied().unwrap_or(Self::Internal)
+    }
+
     /// The visibility of that name.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -33,6 +48,15 @@ impl Visibility {
             return Self::Internal;
         }
         let own = event.get("visibility").and_then(Node::str);
+        own.and_then(|name| Self::named(&name)).unwrap_or(Self::Participants)
+    }
+
+    /// The same, of an event that was read.
+    pub fn of_event(event: &Event<'_>) -> Self {
+        if event.name().starts_with("internal:") {
+            return Self::Internal;
+        }
+        let own = event.str("visibility");
         own.and_then(|name| Self::named(&name)).unwrap_or(Self::Participants)
     }
 }

@@ -1,5 +1,6 @@
 //! Artifacts, without their content.
 
+use selvedge_protocol::journal::Visibility;
 use selvedge_protocol::journal::fold::ArtifactKind;
 
 /// A file, a data record or a dataset.
@@ -35,6 +36,12 @@ pub struct ArtifactVersion {
     pub rows: u64,
     /// Whether all of it is there.
     pub complete: bool,
+    /// Who may see it: whoever may see all that was written of it.
+    pub visibility: Visibility,
+    /// Its name, where its own writes tell.
+    pub name: Option<String>,
+    /// The beginning of its description, where its own writes tell.
+    pub description: Option<String>,
 }
 
 /// Which version of an artifact.

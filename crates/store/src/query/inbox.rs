@@ -32,6 +32,11 @@ impl InboxKind {
             Self::Auth => "auth",
         }
     }
+
+    /// The kind of that name, as it is written down.
+    pub(crate) fn named(name: &str) -> Self {
+        if name == Self::Auth.name() { Self::Auth } else { Self::Input }
+    }
 }
 
 /// Something that waits for someone.

@@ -17,6 +17,8 @@ pub(super) enum Command {
     Delete(ThreadKey, oneshot::Sender<Result<(), TendError>>),
     /// Drops what follows the journal.
     Rebuild(oneshot::Sender<Result<Progress, TendError>>),
+    /// Brings what is known of threads up to date.
+    Fresh(oneshot::Sender<Result<(), TendError>>),
     /// Catches up a little.
     CatchUp(oneshot::Sender<Result<Progress, TendError>>),
 }
@@ -51,6 +53,12 @@ impl WriterHandle {
     pub(crate) async fn rebuild(&self) -> Result<Progress, TendError> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Rebuild(reply))?;
+        answer.await.unwrap_or(Err(TendError::Closed))
+    }
+
+    pub(crate) async fn fresh(&self) -> Result<(), TendError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Fresh(reply))?;
         answer.await.unwrap_or(Err(TendError::Closed))
     }
 

@@ -8,6 +8,7 @@
 //! Invariant: no event makes a step fail. What does not fit is passed over.
 
 mod artifact;
+mod call;
 mod inbox;
 mod labels;
 mod past;
@@ -29,7 +30,7 @@ use crate::Batch;
 use thread::Thread;
 
 /// Counts the changes to what projections hold: another number makes them anew.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 /// Bytes of an id; events with longer ones are no one's.
 const ID_BYTES: usize = 1024;
 
@@ -189,6 +190,11 @@ fn apply(
         Kind::AuthRequired => inbox::asked(conn, thread, &seen, inbox::AUTH)?,
         Kind::InputReceived => inbox::answered(conn, thread, &seen, inbox::INPUT)?,
         Kind::AuthCompleted => inbox::answered(conn, thread, &seen, inbox::AUTH)?,
+        Kind::InputExpired => inbox::expired(conn, thread, &seen)?,
+        Kind::ToolCallStarted | Kind::ToolCall | Kind::ToolStart => {
+            call::began(conn, thread, &seen)?;
+        }
+        Kind::ToolComplete => call::ended(conn, thread, &seen)?,
         _ => {}
     }
     thread.settle(kind, node);

@@ -1,5 +1,6 @@
 //! Asking the projections.
 
+mod act;
 mod artifact;
 mod inbox;
 mod search;
@@ -7,8 +8,9 @@ mod task;
 mod thread;
 mod usage;
 
+pub(crate) use act::{call, due, due_now, unfinished};
 pub(crate) use artifact::{artifact, artifacts};
-pub(crate) use inbox::{inbox, pending};
+pub(crate) use inbox::{inbox, pending, question};
 pub(crate) use search::search;
 pub(crate) use task::tasks;
 pub(crate) use thread::{participants, summary, threads};

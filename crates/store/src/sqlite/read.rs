@@ -54,6 +54,11 @@ impl Readers {
         }
     }
 
+    /// Whether no row of the thread waits to be followed.
+    pub(crate) fn is_followed(&self, thread: &ThreadRef) -> bool {
+        self.recent.head(thread.num).is_none()
+    }
+
     pub(crate) fn read(
         &self,
         thread: &ThreadRef,

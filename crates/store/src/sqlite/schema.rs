@@ -207,6 +207,25 @@ CREATE VIRTUAL TABLE search USING fts5 (
     tokenize = 'unicode61 remove_diacritics 2'
 );
 ",
+    "
+-- What acts need to know: how a question ended, whose calls are open, who may see a version.
+ALTER TABLE inbox ADD COLUMN expired INTEGER;
+CREATE INDEX inbox_by_expiry ON inbox (expires) WHERE closed IS NULL AND expires IS NOT NULL;
+CREATE INDEX task_by_parent ON task (thread, parent) WHERE parent IS NOT NULL;
+CREATE TABLE call (
+    thread INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    task TEXT,
+    tool TEXT,
+    began INTEGER NOT NULL,
+    ended INTEGER,
+    PRIMARY KEY (thread, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX call_open ON call (thread, task) WHERE ended IS NULL;
+ALTER TABLE artifact_version ADD COLUMN visibility INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE artifact_version ADD COLUMN name TEXT;
+ALTER TABLE artifact_version ADD COLUMN description TEXT;
+",
 ];
 
 /// Tables that are made from events, in [`super::project`].
@@ -216,6 +235,7 @@ pub(super) const PROJECTIONS: &[&str] = &[
     "label",
     "task",
     "inbox",
+    "call",
     "artifact",
     "artifact_version",
     "artifact_early",

@@ -28,12 +28,15 @@ impl Writer {
     pub(super) fn tend(&mut self, command: Command) {
         // Whoever asked may have gone; it is done all the same.
         match command {
-            Command::Append(..) => {}
+            Command::Append(append, reply) => self.guarded(append, reply),
             Command::Delete(key, reply) => {
                 let _ = reply.send(self.delete(&key));
             }
             Command::Rebuild(reply) => {
                 let _ = reply.send(self.rebuild());
+            }
+            Command::Fresh(reply) => {
+                let _ = reply.send(self.fresh());
             }
             Command::CatchUp(reply) => {
                 let _ = reply.send(self.caught_up());
@@ -80,6 +83,16 @@ impl Writer {
         self.drain()?;
         self.catch_up(ASKED);
         self.progress()
+    }
+
+    /// Brings what is known of threads up to date. Behind a rebuild that is refused: whoever
+    /// waits for it would make all appends wait.
+    pub(super) fn fresh(&mut self) -> Result<(), TendError> {
+        self.drain()?;
+        match catch_up::projection(&self.conn, Instant::now() + ASKED).map_err(failed)? {
+            Caught::Up => Ok(()),
+            Caught::More => Err(TendError::Behind),
+        }
     }
 
     fn progress(&self) -> Result<Progress, TendError> {

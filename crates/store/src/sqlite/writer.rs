@@ -73,7 +73,7 @@ struct Staged {
 }
 
 /// Where an append goes.
-enum Target {
+pub(super) enum Target {
     There(ThreadRef, u64),
     New(Option<Branch>),
 }
@@ -88,7 +88,7 @@ impl Target {
 }
 
 /// Why an append goes no further: its own fault, or the disk's.
-enum Stop {
+pub(super) enum Stop {
     Refused(AppendError),
     Failed(rusqlite::Error),
 }
@@ -181,7 +181,7 @@ impl Writer {
         let patience = Instant::now() + self.gather;
         while let Some(command) = next {
             match command {
-                Command::Append(append, reply) => {
+                Command::Append(append, reply) if append.guard.is_none() => {
                     bytes += append.events.iter().map(crate::Draft::size).sum::<usize>();
                     group.push((append, reply));
                 }
@@ -213,7 +213,7 @@ impl Writer {
     }
 
     /// Commits appends together and answers them.
-    fn commit(&mut self, group: Vec<(Box<Append>, Reply)>) {
+    pub(super) fn commit(&mut self, group: Vec<(Box<Append>, Reply)>) {
         self.tick();
         // Only here: inside a commit nothing else knows the heads it has moved.
         if self.known.len() >= KNOWN {
@@ -334,7 +334,7 @@ impl Writer {
     }
 
     /// Where an append goes.
-    fn target(&self, append: &Append) -> Result<Target, Stop> {
+    pub(super) fn target(&self, append: &Append) -> Result<Target, Stop> {
         if let Some(known) = self.known.get(&append.thread) {
             return Ok(Target::There(known.thread.clone(), known.head));
         }
@@ -384,7 +384,7 @@ impl Writer {
     }
 
     /// What a key was used for.
-    fn used(&self, thread: i64, key: &str) -> rusqlite::Result<Option<Used>> {
+    pub(super) fn used(&self, thread: i64, key: &str) -> rusqlite::Result<Option<Used>> {
         if let Some(used) = self.backlog.key(thread, key) {
             return Ok(Some(used));
         }

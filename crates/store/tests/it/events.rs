@@ -80,6 +80,11 @@ pub(crate) fn any_event() -> impl Strategy<Value = String> {
         1 => (0..4u8).prop_map(|t| format!(r#""subtask-created","subtaskId":"k{t}","prompt":"p""#)),
         4 => about_input,
         2 => about_auth,
+        1 => (choice(&["inputId", "authId"]), 0..3u8)
+            .prop_map(|(name, id)| format!(r#""input-expired","{name}":"i{id}""#)),
+        3 => (choice(&["tool-call", "tool-start", "tool-complete"]), 0..4u8).prop_map(|(kind, id)| {
+            format!(r#""{kind}","toolCallId":"c{id}","toolName":"t","success":true,"arguments":{{}}"#)
+        }),
         4 => write(),
         2 => told().prop_map(|told| format!(r#""step-finished"{told}"#)),
         1 => (0..9u8).prop_map(|n| format!(r#""llm-usage","model":"m1","prompt_tokens":{n}"#)),
@@ -138,6 +143,7 @@ pub(crate) fn dump(path: &std::path::Path) -> Vec<String> {
         "label",
         "task",
         "inbox",
+        "call",
         "artifact",
         "artifact_version",
         "artifact_early",

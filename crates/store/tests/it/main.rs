@@ -5,6 +5,7 @@ mod append;
 mod crash;
 mod delete;
 mod events;
+mod guard;
 mod keys;
 mod listing;
 mod load;

@@ -30,6 +30,31 @@ pub enum ArtifactKind {
     Dataset,
 }
 
+impl ArtifactKind {
+    /// What sort of artifact an event begins to write.
+    pub fn of(event: &Event<'_>) -> Self {
+        match event.kind() {
+            Kind::DataWrite => Self::Data,
+            Kind::DatasetWrite => Self::Dataset,
+            _ => Self::File,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Data => "data",
+            Self::Dataset => "dataset",
+        }
+    }
+
+    /// The sort of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::File, Self::Data, Self::Dataset].into_iter().find(|kind| kind.name() == name)
+    }
+}
+
 /// One version of an artifact.
 #[derive(Debug, Clone, Default)]
 pub struct Version {
@@ -77,12 +102,8 @@ impl Version {
 }
 
 impl Artifact {
-    pub(super) fn new(event: &Event<'_>) -> Self {
-        let kind = match event.kind() {
-            Kind::DataWrite => ArtifactKind::Data,
-            Kind::DatasetWrite => ArtifactKind::Dataset,
-            _ => ArtifactKind::File,
-        };
+    /// One without versions yet.
+    pub fn new(kind: ArtifactKind) -> Self {
         Self { kind, name: None, description: None, versions: Vec::new() }
     }
 
@@ -93,7 +114,7 @@ impl Artifact {
     }
 
     /// Takes a write in; says what is odd about it.
-    pub(super) fn apply(&mut self, event: &Event<'_>) -> Option<Oddity> {
+    pub fn apply(&mut self, event: &Event<'_>) -> Option<Oddity> {
         if let Some(name) = event.str("name") {
             self.name = Some(name.into_owned());
         }

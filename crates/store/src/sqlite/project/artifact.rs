@@ -1,7 +1,7 @@
 //! Artifacts and their versions: how far each has come, not what is in it.
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
-use selvedge_protocol::journal::Kind;
+use selvedge_protocol::journal::{Kind, Visibility};
 use selvedge_protocol::json::Raw;
 
 use super::Seen;
@@ -16,6 +16,11 @@ const DESCRIPTION: usize = 1000;
 struct Version {
     number: i64,
     mime: Option<String>,
+    /// As told by its own chunks.
+    name: Option<String>,
+    description: Option<String>,
+    /// Who may see it: whoever may see all of its chunks.
+    visibility: i64,
     first: i64,
     last: i64,
     size: i64,
@@ -24,6 +29,17 @@ struct Version {
     /// The chunk that is waited for, and the last one, once known.
     next: i64,
     end: Option<i64>,
+}
+
+impl Version {
+    /// Takes in what a chunk says of the whole.
+    fn note(&mut self, seen: &Seen<'_, '_>) {
+        self.visibility = self.visibility.max(Visibility::of_event(seen.event).rank());
+        let description = seen.text("description");
+        let description = description.map(|own| text::beginning(&own, DESCRIPTION));
+        self.name = seen.id("name").or(self.name.take());
+        self.description = description.or(self.description.take());
+    }
 }
 
 /// Takes a write in.
@@ -37,6 +53,7 @@ pub(super) fn write(
     if kind == "data" {
         let size = seen.event.get("data").map_or("null", Raw::as_str).len() as i64;
         let mut version = begin(versions + 1, seen);
+        version.note(seen);
         (version.size, version.complete, version.mime) = (size, true, seen.id("mimeType"));
         return save(conn, thread.num, &id, &version);
     }
@@ -63,6 +80,7 @@ fn chunk(
     version: &mut Version,
 ) -> rusqlite::Result<()> {
     version.last = seen.seq as i64;
+    version.note(seen);
     if index == 0 {
         version.mime = seen.id("mimeType");
     }
@@ -158,8 +176,8 @@ fn last(
     number: i64,
 ) -> rusqlite::Result<Option<Version>> {
     let mut find = conn.prepare_cached(
-        "SELECT version, mime, first, last, size, rows, complete, next, final \
-         FROM artifact_version WHERE thread = ?1 AND artifact = ?2 AND version = ?3",
+        "SELECT version, mime, first, last, size, rows, complete, next, final, visibility, name, \
+             description FROM artifact_version WHERE thread = ?1 AND artifact = ?2 AND version = ?3",
     )?;
     let read = |row: &Row<'_>| {
         Ok(Version {
@@ -172,6 +190,9 @@ fn last(
             complete: row.get(6)?,
             next: row.get(7)?,
             end: row.get(8)?,
+            visibility: row.get(9)?,
+            name: row.get(10)?,
+            description: row.get(11)?,
         })
     };
     find.query_row(params![thread, id, number], read).optional()
@@ -187,8 +208,9 @@ fn is_held(conn: &Connection, thread: i64, id: &str, index: i64) -> rusqlite::Re
 fn save(conn: &Connection, thread: i64, id: &str, version: &Version) -> rusqlite::Result<()> {
     let mut write = conn.prepare_cached(
         "INSERT OR REPLACE INTO artifact_version \
-             (thread, artifact, version, mime, first, last, size, rows, complete, next, final) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+             (thread, artifact, version, mime, first, last, size, rows, complete, next, final, \
+              visibility, name, description) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
     )?;
     write.execute(params![
         thread,
@@ -201,7 +223,10 @@ fn save(conn: &Connection, thread: i64, id: &str, version: &Version) -> rusqlite
         version.rows,
         version.complete,
         version.next,
-        version.end
+        version.end,
+        version.visibility,
+        version.name,
+        version.description
     ])?;
     let mut count = conn.prepare_cached(
         "UPDATE artifact SET versions = ?3 WHERE thread = ?1 AND id = ?2 AND versions < ?3",

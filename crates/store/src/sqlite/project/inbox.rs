@@ -79,6 +79,25 @@ pub(super) fn answered(
     Ok(())
 }
 
+/// Nobody answered in time.
+pub(super) fn expired(
+    conn: &Connection,
+    thread: &mut Thread,
+    seen: &Seen<'_, '_>,
+) -> rusqlite::Result<()> {
+    let mut update = conn.prepare_cached(
+        "UPDATE inbox SET closed = ?4, expired = 1 \
+         WHERE thread = ?1 AND kind = ?2 AND id = ?3 AND closed IS NULL",
+    )?;
+    for what in [INPUT, AUTH] {
+        if let Some(id) = seen.id(what.id) {
+            let closed = update.execute(params![thread.num, what.kind, id, seen.seq as i64])?;
+            thread.summary.pending -= closed as i64;
+        }
+    }
+    Ok(())
+}
+
 /// A task is over: what it asked for is not asked for any more.
 pub(super) fn over(
     conn: &Connection,

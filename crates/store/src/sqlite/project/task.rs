@@ -7,7 +7,7 @@ use selvedge_protocol::journal::Kind;
 use selvedge_protocol::journal::fold::TaskState;
 
 use super::thread::Thread;
-use super::{ID_BYTES, Seen, inbox};
+use super::{ID_BYTES, Seen, call, inbox};
 
 /// A task's row.
 #[derive(Debug, PartialEq)]
@@ -153,7 +153,11 @@ fn enter(
             thread.summary.failed = state == TaskState::Failed;
         }
     }
-    if state.is_terminal() { inbox::over(conn, thread, id, seen.seq) } else { Ok(()) }
+    if state.is_terminal() {
+        inbox::over(conn, thread, id, seen.seq)?;
+        call::over(conn, thread, id, seen.seq)?;
+    }
+    Ok(())
 }
 
 fn adopt(

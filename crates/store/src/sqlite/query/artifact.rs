@@ -1,6 +1,7 @@
 //! Artifacts of a thread.
 
 use rusqlite::{Connection, Row, params};
+use selvedge_protocol::journal::Visibility;
 use selvedge_protocol::journal::fold::ArtifactKind;
 
 use crate::query::{Artifact, ArtifactVersion, WhichVersion};
@@ -52,7 +53,8 @@ fn versions(
     to: i64,
 ) -> Result<Vec<ArtifactVersion>, ReadError> {
     let mut find = conn.prepare_cached(
-        "SELECT version, mime, first, last, size, rows, complete FROM artifact_version \
+        "SELECT version, mime, first, last, size, rows, complete, visibility, name, description \
+         FROM artifact_version \
          WHERE thread = ?1 AND artifact = ?2 AND version BETWEEN ?3 AND ?4 ORDER BY version",
     )?;
     let rows = find.query_map(params![thread.num, id, from, to], |row| {
@@ -65,6 +67,9 @@ fn versions(
             size: count(4)?,
             rows: count(5)?,
             complete: row.get(6)?,
+            visibility: Visibility::ranked(row.get(7)?),
+            name: row.get(8)?,
+            description: row.get(9)?,
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
@@ -74,11 +79,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(Artifact, i64)> {
     let kind: String = row.get(1)?;
     let artifact = Artifact {
         id: row.get(0)?,
-        kind: match kind.as_str() {
-            "data" => ArtifactKind::Data,
-            "dataset" => ArtifactKind::Dataset,
-            _ => ArtifactKind::File,
-        },
+        kind: ArtifactKind::named(&kind).unwrap_or(ArtifactKind::File),
         name: row.get(2)?,
         description: row.get(3)?,
         versions: Vec::new(),

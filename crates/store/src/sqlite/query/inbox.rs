@@ -1,6 +1,6 @@
 //! What waits for someone, over all threads.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::{page, probe};
 use crate::query::{InboxItem, InboxKind, InboxQuery, Listed, Place};
@@ -48,11 +48,26 @@ pub(crate) fn pending(conn: &Connection, thread: &ThreadRef) -> Result<Vec<Inbox
     Ok(rows.map(|item| item.map(|(item, _)| item)).collect::<rusqlite::Result<_>>()?)
 }
 
+/// A question or request for credentials, open or not.
+pub(crate) fn question(
+    conn: &Connection,
+    thread: &ThreadRef,
+    kind: InboxKind,
+    id: &str,
+) -> Result<Option<InboxItem>, ReadError> {
+    let mut find = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM inbox i JOIN thread t ON t.num = i.thread AND t.deleted IS NULL \
+         WHERE i.thread = ?1 AND i.kind = ?2 AND i.id = ?3"
+    ))?;
+    let found = find.query_row(params![thread.num, kind.name(), id], read).optional()?;
+    Ok(found.map(|(item, _)| item))
+}
+
 fn read(row: &Row<'_>) -> rusqlite::Result<(InboxItem, i64)> {
     let kind: String = row.get(1)?;
     let item = InboxItem {
         thread: row.get(0)?,
-        kind: if kind == InboxKind::Auth.name() { InboxKind::Auth } else { InboxKind::Input },
+        kind: InboxKind::named(&kind),
         id: row.get(2)?,
         task: row.get(3)?,
         seq: row.get::<_, i64>(4)? as u64,

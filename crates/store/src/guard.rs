@@ -1,0 +1,65 @@
+//! Conditions of an append on what is known of its thread.
+
+use selvedge_protocol::journal::fold::{ArtifactKind, TaskState};
+
+use crate::query::{Due, InboxKind, Unfinished, Within};
+
+/// What must be so for an append to be taken. The one writer looks when the append's turn comes,
+/// so nothing comes between the look and the commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Guard {
+    /// This question or request for credentials is open, and its time has not passed.
+    Open {
+        /// Which of the two.
+        kind: InboxKind,
+        /// `inputId` or `authId`.
+        id: String,
+    },
+    /// The time of this question or request has passed, and all is as it was found.
+    Due(Due),
+    /// These tasks and calls, and no others, have not ended.
+    Unfinished {
+        /// Of which task, or of all.
+        within: Within,
+        /// What was found.
+        found: Unfinished,
+    },
+    /// This tool call has not ended, nor has its task.
+    Calling {
+        /// `toolCallId`.
+        id: String,
+    },
+    /// The artifact's latest version is this one, complete, and of that kind.
+    Version {
+        /// `artifactId`.
+        artifact: String,
+        /// What sort of artifact.
+        kind: ArtifactKind,
+        /// Counted from 1; 0 if there must be none.
+        version: u64,
+    },
+}
+
+/// What is so instead of what a [`Guard`] asks for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages tell")]
+pub enum Instead {
+    #[error("there is no such thing in the thread")]
+    Unknown,
+    #[error("it was answered by event {seq}")]
+    Answered { seq: u64 },
+    #[error("its time passed, and nobody had answered")]
+    Expired,
+    #[error("its task ended: it is {}", state.name())]
+    Over { state: TaskState },
+    #[error("it ended with event {seq}")]
+    Ended { seq: u64 },
+    #[error("the latest version is {version}")]
+    Version { version: u64 },
+    #[error("version {version} is still being written")]
+    Unsealed { version: u64 },
+    #[error("it is a {}", kind.name())]
+    OtherKind { kind: ArtifactKind },
+    #[error("the thread has moved on")]
+    Changed,
+}

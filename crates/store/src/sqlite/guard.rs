@@ -1,0 +1,189 @@
+//! Appends with a condition on what is known of their thread.
+//!
+//! Invariant: between the look at what is known and the commit nothing else is committed, for the
+//! one writer does both. Appends without a condition pay nothing for it.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use selvedge_protocol::journal::fold::{ArtifactKind, TaskState};
+
+use super::handle::Reply;
+use super::query::{call, due_now, unfinished};
+use super::writer::{Stop, Target, Writer};
+use crate::query::{InboxKind, Unfinished, Within};
+use crate::{Append, AppendError, Guard, Instead, ReadError, TendError};
+
+/// Why a guard does not hold, or could not be looked at.
+enum Not {
+    So(Instead),
+    Read(ReadError),
+}
+
+impl From<rusqlite::Error> for Not {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Read(error.into())
+    }
+}
+
+impl From<ReadError> for Not {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl From<Instead> for Not {
+    fn from(instead: Instead) -> Self {
+        Self::So(instead)
+    }
+}
+
+impl Writer {
+    /// Commits an append if what it asks for is so.
+    pub(super) fn guarded(&mut self, append: Box<Append>, reply: Reply) {
+        match self.holds(&append) {
+            Ok(()) => self.commit(vec![(append, reply)]),
+            // The caller may have gone.
+            Err(error) => drop(reply.send(Err(error))),
+        }
+    }
+
+    fn holds(&mut self, append: &Append) -> Result<(), AppendError> {
+        let Some(guard) = &append.guard else { return Ok(()) };
+        let stopped = |stop| match stop {
+            Stop::Refused(error) => error,
+            Stop::Failed(error) => AppendError::Storage(error.to_string()),
+        };
+        let thread = match self.target(append).map_err(stopped)? {
+            Target::There(thread, _) => thread.num,
+            // Nothing is known of a thread that is yet to be made.
+            Target::New(_) => 0,
+        };
+        if let Some(key) = &append.key {
+            let used = self.used(thread, &key.text);
+            // A second try: the commit gives the first answer again.
+            if used.map_err(|error| AppendError::Storage(error.to_string()))?.is_some() {
+                return Ok(());
+            }
+        }
+        self.fresh().map_err(|error| match error {
+            TendError::Behind => AppendError::Behind,
+            other => AppendError::Storage(other.to_string()),
+        })?;
+        let now = self.tick();
+        check(&self.conn, thread, guard, now).map_err(|not| match not {
+            Not::So(instead) => AppendError::Instead(instead),
+            Not::Read(error) => AppendError::Storage(error.to_string()),
+        })
+    }
+}
+
+fn check(conn: &Connection, thread: i64, guard: &Guard, now: i64) -> Result<(), Not> {
+    match guard {
+        Guard::Open { kind, id } => is_open(conn, thread, *kind, id, now),
+        Guard::Due(due) => match due_now(conn, thread, due.kind, &due.id, now)? {
+            Some(found) if found == *due => Ok(()),
+            _ => Err(Instead::Changed.into()),
+        },
+        Guard::Unfinished { within, found } => are_unfinished(conn, thread, within, found),
+        Guard::Calling { id } => is_calling(conn, thread, id),
+        Guard::Version { artifact, kind, version } => {
+            is_latest(conn, thread, artifact, *kind, *version)
+        }
+    }
+}
+
+fn is_open(conn: &Connection, thread: i64, kind: InboxKind, id: &str, now: i64) -> Result<(), Not> {
+    let mut find = conn.prepare_cached(
+        "SELECT closed, answered, expired, expires, task FROM inbox \
+         WHERE thread = ?1 AND kind = ?2 AND id = ?3",
+    )?;
+    let found = find.query_row(params![thread, kind.name(), id], |row| {
+        let closed: Option<i64> = row.get(0)?;
+        let (answered, expired) = (row.get::<_, Option<bool>>(1)?, row.get::<_, Option<bool>>(2)?);
+        let (expires, task) = (row.get::<_, Option<i64>>(3)?, row.get::<_, Option<String>>(4)?);
+        Ok((closed, answered == Some(true), expired == Some(true), expires, task))
+    });
+    let (closed, answered, expired, expires, task) = found.optional()?.ok_or(Instead::Unknown)?;
+    match closed {
+        Some(seq) if answered => Err(Instead::Answered { seq: seq as u64 }.into()),
+        Some(_) if expired => Err(Instead::Expired.into()),
+        closed => {
+            let state = task.map(|task| task_state(conn, thread, &task)).transpose()?.flatten();
+            match (state.filter(|state| state.is_terminal()), closed) {
+                (Some(state), _) => Err(Instead::Over { state }.into()),
+                (None, Some(_)) => Err(Instead::Changed.into()),
+                (None, None) if expires.is_some_and(|at| at <= now) => Err(Instead::Expired.into()),
+                (None, None) => Ok(()),
+            }
+        }
+    }
+}
+
+fn are_unfinished(
+    conn: &Connection,
+    thread: i64,
+    within: &Within,
+    found: &Unfinished,
+) -> Result<(), Not> {
+    if let Within::Task(id) = within {
+        let state = task_state(conn, thread, id)?.ok_or(Instead::Unknown)?;
+        if state.is_terminal() {
+            return Err(Instead::Over { state }.into());
+        }
+    }
+    let now = unfinished(conn, thread, within)?;
+    if now.tasks.is_empty() && now.calls.is_empty() {
+        return Err(Instead::Unknown.into());
+    }
+    if now == *found { Ok(()) } else { Err(Instead::Changed.into()) }
+}
+
+fn is_calling(conn: &Connection, thread: i64, id: &str) -> Result<(), Not> {
+    let call = call(conn, thread, id)?.ok_or(Instead::Unknown)?;
+    match call.ended {
+        Some(seq) => Err(Instead::Ended { seq }.into()),
+        // One that was told of after its task had ended.
+        None => {
+            match call.task.map(|task| task_state(conn, thread, &task)).transpose()?.flatten() {
+                Some(state) if state.is_terminal() => Err(Instead::Over { state }.into()),
+                _ => Ok(()),
+            }
+        }
+    }
+}
+
+fn is_latest(
+    conn: &Connection,
+    thread: i64,
+    artifact: &str,
+    kind: ArtifactKind,
+    wanted: u64,
+) -> Result<(), Not> {
+    let mut find = conn.prepare_cached(
+        "SELECT a.kind, v.version, v.complete FROM artifact a JOIN artifact_version v \
+             ON v.thread = a.thread AND v.artifact = a.id AND v.version = a.versions \
+         WHERE a.thread = ?1 AND a.id = ?2",
+    )?;
+    let found = find.query_row(params![thread, artifact], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)? as u64, row.get::<_, bool>(2)?))
+    });
+    let Some((own, version, complete)) = found.optional()? else {
+        let none = Instead::Version { version: 0 };
+        return if wanted == 0 { Ok(()) } else { Err(none.into()) };
+    };
+    let own = ArtifactKind::named(&own).unwrap_or(ArtifactKind::File);
+    if version != wanted {
+        Err(Instead::Version { version }.into())
+    } else if own != kind {
+        Err(Instead::OtherKind { kind: own }.into())
+    } else if !complete {
+        Err(Instead::Unsealed { version }.into())
+    } else {
+        Ok(())
+    }
+}
+
+fn task_state(conn: &Connection, thread: i64, id: &str) -> rusqlite::Result<Option<TaskState>> {
+    let mut find = conn.prepare_cached("SELECT state FROM task WHERE thread = ?1 AND id = ?2")?;
+    let state: Option<String> = find.query_row(params![thread, id], |row| row.get(0)).optional()?;
+    Ok(state.and_then(|state| TaskState::named(&state)))
+}
