@@ -1,4 +1,13 @@
 //! Agents at work in threads: models, tools, the turn loop, the router.
 
+pub mod agent;
+pub mod journal;
 pub mod model;
+pub mod script;
+pub mod tool;
 pub mod turn;
+
+pub use agent::{Agent, Limits, Mind, Saying};
+pub use journal::{Journal, JournalError};
+pub use tool::{Consent, Doer, Interrupted, Invocation, Run, Tool, ToolError};
+pub use turn::{Left, Turn};

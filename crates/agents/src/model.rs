@@ -22,6 +22,8 @@ pub struct Request<'a> {
     pub tools: &'a [ToolSpec],
     /// How to answer.
     pub settings: &'a Settings,
+    /// Which model call of the turn it is, from 1.
+    pub iteration: u32,
 }
 
 /// A tool as a model gets to know it.

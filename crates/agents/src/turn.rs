@@ -1,5 +1,171 @@
 //! Turns: one task of one agent, from its creation to its one end.
+//!
+//! A turn reads the thread, does what is next, writes what came of it, and reads again. It holds
+//! nothing that the journal does not: stopped at any point, another goes on.
 
+mod act;
 mod progress;
+mod think;
 
 pub use progress::{Answer, Call, Next, Progress, Stage};
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use selvedge_protocol::journal::{Event, Kind};
+use selvedge_protocol::json::{Doc, Raw, from_utf8};
+use selvedge_protocol::perspective::History;
+use selvedge_store::{AppendError, Guard, ThreadKey};
+use tokio::task::JoinSet;
+
+use crate::agent::Agent;
+use crate::journal::{Journal, JournalError, Thread, Writer};
+
+/// How a turn was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// The task is over.
+    Over,
+    /// It waits for something that will be in the journal; then it is to be taken up again.
+    Waiting,
+}
+
+/// A turn that someone works on.
+pub struct Turn {
+    agent: Arc<Agent>,
+    task: String,
+    thread: Thread,
+    writer: Writer,
+    progress: Progress,
+    history: History,
+    /// Tools at work for this turn, by their calls.
+    tools: JoinSet<(String, Result<(), JournalError>)>,
+    running: HashSet<String>,
+}
+
+impl Turn {
+    /// Takes up a task of an agent, where the journal ends.
+    pub async fn open(
+        journal: &Journal,
+        thread: &ThreadKey,
+        task: &str,
+        agent: Arc<Agent>,
+    ) -> Result<Self, JournalError> {
+        let thread = journal.thread(thread).await?;
+        let writer = thread.writer(task, &agent.id);
+        let mut turn = Self {
+            agent,
+            task: task.to_owned(),
+            thread,
+            writer,
+            progress: Progress::new(task),
+            history: History::new(),
+            tools: JoinSet::new(),
+            running: HashSet::new(),
+        };
+        while turn.sync().await? {}
+        Ok(turn)
+    }
+
+    /// Works until the task is over or has to wait. Dropped, all that is under way stops.
+    pub async fn run(mut self) -> Result<Left, JournalError> {
+        loop {
+            while self.sync().await? {}
+            match self.progress.next() {
+                Next::Over => return Ok(Left::Over),
+                Next::Supersede => {
+                    let void = Event::new(Kind::AttemptSuperseded).with_str("reason", "restarted");
+                    self.writer.append(vec![void]).await?;
+                }
+                Next::Think => self.think().await?,
+                Next::Finish => self.finish().await?,
+                Next::Act(calls) => {
+                    let new: Vec<Call> =
+                        calls.into_iter().filter(|call| !self.running.contains(&call.id)).collect();
+                    if new.is_empty() {
+                        self.wait().await?;
+                    }
+                    for call in new {
+                        self.act(call);
+                    }
+                }
+                Next::Wait if self.tools.is_empty() => return Ok(Left::Waiting),
+                Next::Wait => self.wait().await?,
+            }
+        }
+    }
+
+    /// Takes in what was committed; `false` at the end.
+    async fn sync(&mut self) -> Result<bool, JournalError> {
+        let entries = self.thread.read().await?;
+        for entry in &entries {
+            let text = from_utf8(&entry.event).unwrap_or("");
+            if let Ok(doc) = Doc::parse(text)
+                && let Some(event) = Event::parse(doc.root())
+            {
+                self.progress.apply(&event);
+                self.history.apply(&event);
+            }
+        }
+        Ok(!entries.is_empty())
+    }
+
+    /// Waits until a tool has ended or there is more in the journal.
+    async fn wait(&mut self) -> Result<(), JournalError> {
+        tokio::select! {
+            Some(ended) = self.tools.join_next() => self.ended(ended),
+            more = self.thread.more() => more,
+        }
+    }
+
+    fn ended(
+        &mut self,
+        ended: Result<(String, Result<(), JournalError>), tokio::task::JoinError>,
+    ) -> Result<(), JournalError> {
+        match ended {
+            Ok((call, result)) => {
+                self.running.remove(&call);
+                result
+            }
+            Err(error) => Err(JournalError::Read(format!("a tool was dropped: {error}"))),
+        }
+    }
+
+    /// Says that the task is done.
+    async fn finish(&mut self) -> Result<(), JournalError> {
+        let artifacts: Vec<String> =
+            self.progress.artifacts().iter().map(|id| Raw::string(id).to_string()).collect();
+        let tokens = self.progress.tokens;
+        let metadata = format!(
+            "{{\"iterations\":{},\"tokensUsed\":{}}}",
+            self.progress.iterations,
+            tokens.input + tokens.output
+        );
+        let mut done = Event::new(Kind::TaskComplete)
+            .with_str("content", self.progress.text())
+            .with("metadata", Raw::owned(metadata));
+        if !artifacts.is_empty() {
+            done = done.with("artifacts", Raw::owned(format!("[{}]", artifacts.join(","))));
+        }
+        self.end(done).await
+    }
+
+    /// Says that the task failed.
+    async fn fail(&mut self, code: &str, message: &str) -> Result<(), JournalError> {
+        let failed = Event::new(Kind::TaskStatus)
+            .with("status", Raw::Ref("\"failed\""))
+            .with_str("code", code)
+            .with_str("message", message);
+        self.end(failed).await
+    }
+
+    /// Ends the task, unless it has ended.
+    async fn end(&mut self, event: Event<'static>) -> Result<(), JournalError> {
+        let guard = Guard::Running { task: self.task.clone() };
+        match self.writer.append_if(guard, vec![event]).await {
+            // Someone else has ended it: that is in the journal.
+            Err(JournalError::Append(AppendError::Instead(_))) => Ok(()),
+            other => other.map(|_| ()),
+        }
+    }
+}

@@ -24,6 +24,11 @@ pub enum Guard {
         /// What was found.
         found: Unfinished,
     },
+    /// This task has not ended.
+    Running {
+        /// `taskId`.
+        task: String,
+    },
     /// This tool call has not ended, nor has its task.
     Calling {
         /// `toolCallId`.

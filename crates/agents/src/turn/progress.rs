@@ -17,7 +17,9 @@ pub struct Progress {
     pub state: TaskState,
     /// Model calls that were begun, those that are void not counted.
     pub iterations: u32,
-    /// Model calls that are void since the last that was not.
+    /// Which of the agent's minds is asked next.
+    pub mind: usize,
+    /// How often it has failed since it last answered.
     pub attempts: u32,
     /// Tokens used.
     pub tokens: Tokens,
@@ -123,6 +125,7 @@ impl Progress {
             task: task.to_owned(),
             state: TaskState::Created,
             iterations: 0,
+            mind: 0,
             attempts: 0,
             tokens: Tokens::default(),
             step: Step::None,
@@ -162,8 +165,8 @@ impl Progress {
             Kind::AttemptSuperseded => {
                 self.step = Step::Void;
                 self.iterations = self.iterations.saturating_sub(1);
-                self.attempts += 1;
                 self.begin();
+                self.failed(event);
             }
             Kind::ToolStart => self.stage(event, Stage::Started),
             Kind::ToolComplete => {
@@ -263,6 +266,14 @@ impl Progress {
     fn begin(&mut self) {
         self.text.clear();
         self.calls.clear();
+    }
+
+    /// A model call failed, unless it is only that whoever asked has stopped.
+    fn failed(&mut self, event: &Event<'_>) {
+        let Some(next) = event.at("metadata", "/next").and_then(|next| next.i64()) else { return };
+        let next = usize::try_from(next).unwrap_or(0);
+        self.attempts = if next == self.mind { self.attempts + 1 } else { 0 };
+        self.mind = next;
     }
 
     fn asked(&mut self, event: &Event<'_>) {

@@ -52,7 +52,14 @@ fn what_was_half_said_is_void_and_said_again() {
     let void = r#"{"kind":"attempt-superseded","taskId":"t"}"#;
     let again = progress(&[CREATED, STEP, WORD, CALL_A, void]);
     assert_eq!((again.next(), again.text(), again.iterations), (Next::Think, "", 0));
-    assert_eq!(again.attempts, 1);
+    assert_eq!((again.attempts, again.mind), (0, 0));
+    let failed = |next: u32| {
+        format!(r#"{{"kind":"attempt-superseded","taskId":"t","metadata":{{"next":{next}}}}}"#)
+    };
+    let twice = progress(&[CREATED, STEP, &failed(0), STEP, &failed(0)]);
+    assert_eq!((twice.next(), twice.attempts, twice.mind), (Next::Think, 2, 0));
+    let other = progress(&[CREATED, STEP, &failed(0), STEP, &failed(1)]);
+    assert_eq!((other.next(), other.attempts, other.mind), (Next::Think, 0, 1));
     let said = progress(&[CREATED, STEP, WORD, CALL_A, void, STEP, WORD, END]);
     assert_eq!((said.next(), said.text(), said.attempts), (Next::Finish, "hi", 0));
 }

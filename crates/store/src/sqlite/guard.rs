@@ -84,6 +84,11 @@ fn check(conn: &Connection, thread: i64, guard: &Guard, now: i64) -> Result<(), 
             _ => Err(Instead::Changed.into()),
         },
         Guard::Unfinished { within, found } => are_unfinished(conn, thread, within, found),
+        Guard::Running { task } => match task_state(conn, thread, task)? {
+            Some(state) if state.is_terminal() => Err(Instead::Over { state }.into()),
+            Some(_) => Ok(()),
+            None => Err(Instead::Unknown.into()),
+        },
         Guard::Calling { id } => is_calling(conn, thread, id),
         Guard::Version { artifact, kind, version } => {
             is_latest(conn, thread, artifact, *kind, *version)

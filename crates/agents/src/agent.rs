@@ -1,0 +1,88 @@
+//! An agent: who thinks, what it may use, and within which bounds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use selvedge_protocol::perspective::Policy;
+
+use crate::model::{Failure, Request, Said, Settings};
+use crate::tool::Tool;
+
+/// What a model says, piece by piece. Dropped, the model stops.
+pub type Saying = BoxStream<'static, Result<Said, Failure>>;
+
+/// Whoever answers requests: a model behind a provider, or a script.
+pub trait Mind: Send + Sync {
+    /// Its name, for the journal.
+    fn name(&self) -> &str;
+
+    /// The provider's name, which its signatures are bound to.
+    fn provider(&self) -> &str;
+
+    /// Begins an answer. The request is read before this returns.
+    fn ask(&self, request: &Request<'_>) -> BoxFuture<'static, Result<Saying, Failure>>;
+}
+
+/// An agent that this process runs.
+pub struct Agent {
+    /// Names it in threads.
+    pub id: String,
+    /// Who thinks: the first, and others that take over when it fails.
+    pub minds: Vec<Arc<dyn Mind>>,
+    /// Comes before everything in every request.
+    pub system: Option<String>,
+    /// How it sees the others.
+    pub policy: Policy,
+    /// What it may use.
+    pub tools: Vec<Arc<Tool>>,
+    /// How to answer.
+    pub settings: Settings,
+    /// What keeps it from going on for ever.
+    pub limits: Limits,
+}
+
+/// Bounds of one turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Model calls.
+    pub iterations: u32,
+    /// Times that one model is asked the same.
+    pub tries: u32,
+    /// The wait before the second time; it doubles each time.
+    pub backoff: Duration,
+    /// The longest wait before another time.
+    pub backoff_max: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            iterations: 50,
+            tries: 4,
+            backoff: Duration::from_millis(500),
+            backoff_max: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Agent {
+    /// An agent that thinks with one mind and has no tools.
+    pub fn new(id: impl Into<String>, mind: Arc<dyn Mind>) -> Self {
+        Self {
+            id: id.into(),
+            minds: vec![mind],
+            system: None,
+            policy: Policy::default(),
+            tools: Vec::new(),
+            settings: Settings::default(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// The tool of that name.
+    pub fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
+        self.tools.iter().find(|tool| tool.spec.name == name)
+    }
+}

@@ -1,0 +1,193 @@
+//! The journal as agents use it: append, read on, wait for more.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use selvedge_protocol::journal::Event;
+use selvedge_protocol::json::quote;
+use selvedge_protocol::time;
+use selvedge_store::{
+    Ahead, Append, AppendError, Appended, Draft, Entry, Guard, ReadError, Store, Tail, ThreadKey,
+    ThreadRef,
+};
+use tokio::sync::watch;
+
+/// Bytes read at once.
+const PAGE: usize = 1 << 20;
+
+/// How events get into the journal; a server counts them on the way.
+pub type Appender =
+    Arc<dyn Fn(Append) -> BoxFuture<'static, Result<Appended, AppendError>> + Send + Sync>;
+
+/// Why a turn could not go on. What it did so far is in the journal.
+#[derive(Debug, Clone, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages tell")]
+pub enum JournalError {
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    #[error("cannot read the thread: {0}")]
+    Read(String),
+    #[error("there is no such thread")]
+    NoThread,
+}
+
+impl From<ReadError> for JournalError {
+    fn from(error: ReadError) -> Self {
+        Self::Read(error.to_string())
+    }
+}
+
+/// All threads.
+#[derive(Clone)]
+pub struct Journal {
+    store: Store,
+    append: Appender,
+}
+
+impl Journal {
+    /// The journal of a store, written through `append`.
+    pub fn new(store: Store, append: Appender) -> Self {
+        Self { store, append }
+    }
+
+    /// The journal of a store alone.
+    pub fn of(store: Store) -> Self {
+        let own = store.clone();
+        let append: Appender = Arc::new(move |append| {
+            let store = own.clone();
+            Box::pin(async move { store.append(append).await })
+        });
+        Self { store, append }
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Opens a thread from its beginning.
+    pub async fn thread(&self, key: &ThreadKey) -> Result<Thread, JournalError> {
+        let wanted = key.clone();
+        let found = self.blocking(move |store| {
+            let Some(thread) = store.thread(&wanted)? else { return Ok(None) };
+            let tail = store.tail(&thread)?;
+            Ok(Some((thread, tail)))
+        });
+        let (reference, tail) = found.await?.ok_or(JournalError::NoThread)?;
+        let heads = tail.watch();
+        let (journal, key) = (self.clone(), key.clone());
+        Ok(Thread { journal, key, reference, tail, heads, seen: 0 })
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        run: impl FnOnce(&Store) -> Result<T, ReadError> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let store = self.store.clone();
+        match tokio::task::spawn_blocking(move || run(&store)).await {
+            Ok(result) => Ok(result?),
+            Err(error) => Err(JournalError::Read(error.to_string())),
+        }
+    }
+}
+
+/// One thread, and how far it was read.
+pub struct Thread {
+    journal: Journal,
+    key: ThreadKey,
+    reference: ThreadRef,
+    tail: Arc<Tail>,
+    heads: watch::Receiver<u64>,
+    seen: u64,
+}
+
+impl Thread {
+    /// Writes to it, also while it is read.
+    pub fn writer(&self, task: &str, agent: &str) -> Writer {
+        let (append, key) = (self.journal.append.clone(), self.key.clone());
+        Writer { append, key, task: quote(task), agent: quote(agent) }
+    }
+
+    /// What was committed since the last time; nothing at the end.
+    pub async fn read(&mut self) -> Result<Vec<Entry>, JournalError> {
+        let entries: Vec<Entry> = match self.tail.ahead(self.seen, PAGE) {
+            Ahead::Nothing => Vec::new(),
+            Ahead::Batches(batches) => {
+                let after = self.seen;
+                batches.iter().flat_map(|batch| batch.after(after)).collect()
+            }
+            Ahead::Journal => {
+                let (of, after) = (self.reference.clone(), self.seen);
+                let read = move |store: &Store| store.read(&of, after, usize::MAX, PAGE);
+                self.journal.blocking(read).await?.entries
+            }
+        };
+        if let Some(last) = entries.last() {
+            self.seen = last.seq;
+        }
+        Ok(entries)
+    }
+
+    /// Waits until there is more than was read.
+    pub async fn more(&mut self) -> Result<(), JournalError> {
+        let seen = self.seen;
+        let more = self.heads.wait_for(|head| *head > seen).await;
+        more.map(|_| ()).map_err(|_| JournalError::NoThread)
+    }
+}
+
+/// Writes events of one task of one agent.
+#[derive(Clone)]
+pub struct Writer {
+    append: Appender,
+    key: ThreadKey,
+    task: String,
+    agent: String,
+}
+
+impl Writer {
+    /// Appends events of the task.
+    pub async fn append(&self, events: Vec<Event<'static>>) -> Result<Appended, JournalError> {
+        Ok((self.append)(Append::new(self.key.clone(), self.drafts(&events))).await?)
+    }
+
+    /// Appends events of the task, if something is so.
+    pub async fn append_if(
+        &self,
+        guard: Guard,
+        events: Vec<Event<'static>>,
+    ) -> Result<Appended, JournalError> {
+        let append = Append::new(self.key.clone(), self.drafts(&events)).guarded(guard);
+        Ok((self.append)(append).await?)
+    }
+
+    /// The thread's id.
+    pub fn thread(&self) -> &ThreadKey {
+        &self.key
+    }
+
+    /// With what every event has.
+    fn drafts(&self, events: &[Event<'static>]) -> Vec<Draft> {
+        let context = quote(&self.key.id);
+        let now = quote(&now());
+        let stamp = [
+            ("contextId", context.as_str()),
+            ("taskId", self.task.as_str()),
+            ("agentId", self.agent.as_str()),
+            ("timestamp", now.as_str()),
+        ];
+        let draft = |event: &Event<'static>| {
+            let mut out = String::new();
+            event.write_with(&stamp, &mut out);
+            Draft::new(out)
+        };
+        events.iter().map(draft).collect()
+    }
+}
+
+/// The time, as events have it.
+pub fn now() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
+    let millis = now.map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or(0));
+    time::from_millis(millis).unwrap_or_default()
+}

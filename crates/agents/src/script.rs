@@ -1,0 +1,148 @@
+//! A mind that says what is written down: for demonstrations, for tests, and to measure the loop.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::stream::{self, StreamExt as _};
+use selvedge_protocol::journal::fold::Tokens;
+use selvedge_protocol::journal::transcript::ActionKind;
+use serde_json::Value;
+
+use crate::agent::{Mind, Saying};
+use crate::model::{Done, Failure, FailureKind, Finish, Request, Said};
+
+/// What is said, call by call.
+#[derive(Debug, Clone, Default)]
+pub struct Script {
+    /// How the mind is called where others name their model.
+    pub name: String,
+    /// What to say to what; the first that fits.
+    pub rules: Vec<Rule>,
+    /// How long a word takes.
+    pub pace: Duration,
+}
+
+/// What to say to something.
+#[derive(Debug, Clone, Default)]
+pub struct Rule {
+    /// Fits if what the user said last has this in it, upper or lower case; empty fits always.
+    pub when: String,
+    /// What to say at each model call of the turn; the last again if there are more.
+    pub lines: Vec<Line>,
+}
+
+/// What is said at one model call. `{input}` is what the user said last.
+#[derive(Debug, Clone, Default)]
+pub struct Line {
+    /// A thought.
+    pub think: String,
+    /// The answer.
+    pub say: String,
+    /// Tools to call.
+    pub calls: Vec<(String, Value)>,
+    /// Fails instead, after what was said.
+    pub fail: Option<FailureKind>,
+}
+
+impl Script {
+    /// A script that always says the same.
+    pub fn saying(text: &str) -> Self {
+        let line = Line { say: text.to_owned(), ..Line::default() };
+        Self::of(vec![line])
+    }
+
+    /// A script of one rule.
+    pub fn of(lines: Vec<Line>) -> Self {
+        let rules = vec![Rule { when: String::new(), lines }];
+        Self { name: "script".to_owned(), rules, pace: Duration::ZERO }
+    }
+
+    fn pieces(&self, request: &Request<'_>) -> VecDeque<Result<Said, Failure>> {
+        let input = last_input(request);
+        let low = input.to_lowercase();
+        let rule = self.rules.iter().find(|rule| low.contains(&rule.when.to_lowercase()));
+        let at = (request.iteration as usize).saturating_sub(1);
+        let line = rule.and_then(|rule| rule.lines.get(at).or_else(|| rule.lines.last()));
+        let Some(line) = line else {
+            return VecDeque::from([Ok(done(Finish::Stop, 0))]);
+        };
+        let fill = |text: &str| text.replace("{input}", &input);
+        let mut out = VecDeque::new();
+        for word in words(&fill(&line.think)) {
+            out.push_back(Ok(Said::Thought(word)));
+        }
+        if !line.think.is_empty() {
+            out.push_back(Ok(Said::ThoughtEnd { signature: None }));
+        }
+        for word in words(&fill(&line.say)) {
+            out.push_back(Ok(Said::Text(word)));
+        }
+        let count = out.len() as u64;
+        if let Some(kind) = line.fail {
+            let message = format!("the script fails: {}", kind.code());
+            out.push_back(Err(Failure { kind, message, retry_after: None }));
+            return out;
+        }
+        for (i, (name, arguments)) in line.calls.iter().enumerate() {
+            let id = format!("call-{}-{}", request.iteration, i + 1);
+            let arguments = fill_value(arguments, &input).to_string();
+            out.push_back(Ok(Said::Call { id, name: name.clone(), arguments }));
+        }
+        let finish = if line.calls.is_empty() { Finish::Stop } else { Finish::ToolCalls };
+        out.push_back(Ok(done(finish, count)));
+        out
+    }
+}
+
+impl Mind for Script {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn provider(&self) -> &str {
+        "script"
+    }
+
+    fn ask(&self, request: &Request<'_>) -> BoxFuture<'static, Result<Saying, Failure>> {
+        let pieces = self.pieces(request);
+        let pace = self.pace;
+        let saying = stream::unfold(pieces, move |mut pieces| async move {
+            let next = pieces.pop_front()?;
+            if !pace.is_zero() {
+                tokio::time::sleep(pace).await;
+            }
+            Some((next, pieces))
+        });
+        async move { Ok(saying.boxed()) }.boxed()
+    }
+}
+
+/// What the user, or whoever called, said last.
+fn last_input(request: &Request<'_>) -> String {
+    let actions = request.history.transcript.actions().iter().rev();
+    let mut said = actions.filter(|action| action.kind == ActionKind::UserMessage);
+    said.next().map(|action| action.text()).unwrap_or_default()
+}
+
+fn done(finish: Finish, words: u64) -> Said {
+    let tokens = Tokens { input: 1, output: words, calls: 1, ..Tokens::default() };
+    Said::Done(Done { finish, usage: Some(tokens), model: None })
+}
+
+/// Words with the space behind them.
+fn words(text: &str) -> Vec<String> {
+    text.split_inclusive(' ').map(str::to_owned).collect()
+}
+
+/// The same value with what the user said in its texts.
+fn fill_value(value: &Value, input: &str) -> Value {
+    match value {
+        Value::String(text) => Value::String(text.replace("{input}", input)),
+        Value::Array(items) => items.iter().map(|item| fill_value(item, input)).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(k, v)| (k.clone(), fill_value(v, input))).collect()
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,237 @@
+//! Doing what a model asked for.
+
+use std::sync::Arc;
+
+use selvedge_protocol::journal::fold::TaskState;
+use selvedge_protocol::journal::{Event, Kind};
+use selvedge_protocol::json::{Raw, quote};
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{Answer, Call, Stage, Turn};
+use crate::journal::{JournalError, Writer};
+use crate::tool::{Consent, Doer, Interrupted, Invocation, Run, Tool, ToolError, bounded};
+
+/// Where a subtask stands, and what it said.
+type Ended = Option<(TaskState, Option<String>)>;
+
+impl Turn {
+    /// Begins to do what can be done for a call now.
+    pub(super) fn act(&mut self, call: Call) {
+        let ended = match &call.stage {
+            Stage::Called { subtask } => {
+                self.progress.subtask(subtask).map(|(state, said)| (state, said.map(str::to_owned)))
+            }
+            _ => None,
+        };
+        let tool = self.agent.tool(&call.name).cloned();
+        let doing = Doing { writer: self.writer.clone(), task: self.task.clone(), call, tool };
+        self.running.insert(doing.call.id.clone());
+        self.tools.spawn(async move { (doing.call.id.clone(), doing.step(ended).await) });
+    }
+}
+
+/// Doing something for one call.
+struct Doing {
+    writer: Writer,
+    task: String,
+    call: Call,
+    tool: Option<Arc<Tool>>,
+}
+
+impl Doing {
+    async fn step(&self, ended: Ended) -> Result<(), JournalError> {
+        let Some(tool) = &self.tool else {
+            let message = format!("there is no tool `{}`", self.call.name);
+            return self.failed("failed", &message).await;
+        };
+        let arguments = match arguments(tool, &self.call.arguments) {
+            Ok(arguments) => arguments,
+            Err(message) => return self.failed("validation_error", &message).await,
+        };
+        match &self.call.stage {
+            Stage::Asked if tool.consent == Consent::Needed => self.ask_consent().await,
+            Stage::Answered { input, answer } if *input == self.consent_id() => {
+                match consent(answer) {
+                    Ok(()) => self.begin(tool, arguments).await,
+                    Err(reason) => self.failed("denied", &reason).await,
+                }
+            }
+            Stage::Answered { answer, .. } => match answer {
+                Answer::Value(value) => self.done(value).await,
+                Answer::Expired => self.failed("failed", "nobody answered in time").await,
+            },
+            Stage::Started if tool.interrupted == Interrupted::Fail => {
+                let message = "it was interrupted; whether it was done is not known";
+                self.failed("interrupted", message).await
+            }
+            Stage::Asked | Stage::Started => self.begin(tool, arguments).await,
+            Stage::Called { .. } => self.subtask_ended(ended).await,
+            Stage::Waiting { .. } | Stage::Done => Ok(()),
+        }
+    }
+
+    /// Begins the use itself.
+    async fn begin(&self, tool: &Tool, arguments: Value) -> Result<(), JournalError> {
+        match &tool.doer {
+            Doer::Here(run) => self.run(tool, run, arguments).await,
+            Doer::Client => self.ask_client().await,
+            Doer::Agent { id } => self.call_agent(id, &arguments).await,
+        }
+    }
+
+    async fn run(
+        &self,
+        tool: &Tool,
+        run: &Arc<dyn Run>,
+        arguments: Value,
+    ) -> Result<(), JournalError> {
+        let start = Event::new(Kind::ToolStart)
+            .with_str("toolCallId", &self.call.id)
+            .with_str("toolName", &self.call.name)
+            .with("arguments", Raw::owned(self.call.arguments.clone()));
+        self.writer.append(vec![start]).await?;
+        let invocation = Invocation {
+            id: self.call.id.clone(),
+            tool: self.call.name.clone(),
+            arguments,
+            writer: self.writer.clone(),
+        };
+        match timeout(tool.timeout, run.run(invocation)).await {
+            Ok(Ok(result)) => self.done(&bounded(&result)).await,
+            Ok(Err(ToolError(message))) => self.failed("failed", &message).await,
+            Err(_) => {
+                let message = format!("it took longer than {} s", tool.timeout.as_secs_f64());
+                self.failed("failed", &message).await
+            }
+        }
+    }
+
+    /// Asks a user whether the tool may be used.
+    async fn ask_consent(&self) -> Result<(), JournalError> {
+        let prompt = format!("Use `{}` with {}?", self.call.name, self.call.arguments);
+        let asked = Event::new(Kind::InputRequired)
+            .with_str("inputId", &self.consent_id())
+            .with("inputType", Raw::Ref("\"confirmation\""))
+            .with("requireUser", Raw::Ref("true"));
+        self.ask(asked, &prompt).await
+    }
+
+    /// Asks whoever is connected to do it.
+    async fn ask_client(&self) -> Result<(), JournalError> {
+        let prompt = format!("Execute client-side tool: {}", self.call.name);
+        let metadata = format!(
+            "{{\"toolCall\":{{\"id\":{},\"function\":{{\"name\":{},\"arguments\":{}}}}}}}",
+            quote(&self.call.id),
+            quote(&self.call.name),
+            quote(&self.call.arguments)
+        );
+        let asked = Event::new(Kind::InputRequired)
+            .with_str("inputId", &format!("{}/{}", self.task, self.call.id))
+            .with("inputType", Raw::Ref("\"tool-execution\""))
+            .with("metadata", Raw::owned(metadata));
+        self.ask(asked, &prompt).await
+    }
+
+    async fn ask(&self, asked: Event<'static>, prompt: &str) -> Result<(), JournalError> {
+        let asked = asked.with_str("prompt", prompt).with_str("toolCallId", &self.call.id);
+        let waits = Event::new(Kind::TaskStatus)
+            .with("status", Raw::Ref("\"waiting-input\""))
+            .with_str("message", prompt);
+        self.writer.append(vec![asked, waits]).await.map(|_| ())
+    }
+
+    /// Lets another agent do it, in a task of its own.
+    async fn call_agent(&self, agent: &str, arguments: &Value) -> Result<(), JournalError> {
+        let subtask = format!("{}/{}", self.task, self.call.id);
+        let prompt = match arguments.get("prompt").and_then(Value::as_str) {
+            Some(prompt) => prompt.to_owned(),
+            None => arguments.to_string(),
+        };
+        let events = vec![
+            Event::new(Kind::SubtaskCreated)
+                .with_str("subtaskId", &subtask)
+                .with_str("agentId", agent)
+                .with_str("prompt", &prompt)
+                .with_str("toolCallId", &self.call.id),
+            Event::new(Kind::TaskCreated)
+                .with_str("taskId", &subtask)
+                .with_str("parentTaskId", &self.task)
+                .with_str("agentId", agent)
+                .with("initiator", Raw::Ref("\"agent\"")),
+            Event::new(Kind::TaskStatus)
+                .with("status", Raw::Ref("\"waiting-subtask\""))
+                .with("metadata", Raw::owned(format!("{{\"blockedBy\":{}}}", quote(&subtask)))),
+        ];
+        self.writer.append(events).await.map(|_| ())
+    }
+
+    async fn subtask_ended(&self, ended: Ended) -> Result<(), JournalError> {
+        match ended {
+            Some((TaskState::Completed, said)) => {
+                let said = said.unwrap_or_default();
+                self.done(&quote(&said)).await
+            }
+            Some((state, said)) => {
+                let said = said.unwrap_or_else(|| format!("the task is {}", state.name()));
+                self.failed("failed", &said).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    async fn done(&self, result: &str) -> Result<(), JournalError> {
+        let event = self
+            .complete(Raw::Ref("true"))
+            .with("outcome", Raw::Ref("\"success\""))
+            .with("result", Raw::owned(result.to_owned()));
+        self.writer.append(vec![event]).await.map(|_| ())
+    }
+
+    async fn failed(&self, outcome: &str, message: &str) -> Result<(), JournalError> {
+        let event = self
+            .complete(Raw::Ref("false"))
+            .with_str("outcome", outcome)
+            .with_str("error", message);
+        self.writer.append(vec![event]).await.map(|_| ())
+    }
+
+    fn complete(&self, success: Raw<'static>) -> Event<'static> {
+        Event::new(Kind::ToolComplete)
+            .with_str("toolCallId", &self.call.id)
+            .with_str("toolName", &self.call.name)
+            .with("success", success)
+    }
+
+    fn consent_id(&self) -> String {
+        format!("{}/{}/consent", self.task, self.call.id)
+    }
+}
+
+/// What a user said to the use of a tool.
+fn consent(answer: &Answer) -> Result<(), String> {
+    let Answer::Value(text) = answer else { return Err("nobody agreed in time".to_owned()) };
+    let value: Value = serde_json::from_str(text).unwrap_or(Value::Null);
+    let agreed = value
+        .as_bool()
+        .or_else(|| value.get("approved")?.as_bool())
+        .or_else(|| Some(matches!(value.as_str()?, "yes" | "approve" | "approved" | "true")));
+    match agreed {
+        Some(true) => Ok(()),
+        _ => {
+            let reason = value.get("reason").and_then(Value::as_str);
+            Err(reason.map_or_else(
+                || "the user did not agree".to_owned(),
+                |reason| format!("the user did not agree: {reason}"),
+            ))
+        }
+    }
+}
+
+/// The arguments of a call, if they are what the tool takes.
+fn arguments(tool: &Tool, text: &str) -> Result<Value, String> {
+    let value: Value = serde_json::from_str(text)
+        .map_err(|error| format!("the arguments are not JSON: {error}"))?;
+    tool.check(&value)?;
+    Ok(value)
+}

@@ -1,0 +1,316 @@
+//! Asking a model, and writing down what it says as it says it.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use selvedge_protocol::journal::{Event, Kind};
+use selvedge_protocol::json::{Raw, quote};
+use selvedge_protocol::perspective::View;
+use tokio::task::JoinHandle;
+
+use super::Turn;
+use crate::journal::{JournalError, Writer};
+use crate::model::{Done, Failure, FailureKind, Request, Said};
+
+impl Turn {
+    /// One model call: begun, said, ended. What goes wrong is in the journal when it returns.
+    pub(super) async fn think(&mut self) -> Result<(), JournalError> {
+        if self.progress.iterations >= self.agent.limits.iterations {
+            let message = format!("{} model calls were not enough", self.progress.iterations);
+            return self.fail("max_iterations", &message).await;
+        }
+        let Some(mind) = self.agent.minds.get(self.progress.mind).cloned() else {
+            return self.fail("no_model", "there is no model left to ask").await;
+        };
+        let specs: Vec<_> = self.agent.tools.iter().map(|tool| tool.spec.clone()).collect();
+        let iteration = self.progress.iterations + 1;
+        // Before the effect, so that whoever comes after knows of it.
+        let began = vec![
+            Event::new(Kind::InternalLlmCall)
+                .with("iteration", Raw::owned(iteration.to_string()))
+                .with_str("model", mind.name())
+                .with("messageCount", Raw::owned(self.history.items.len().to_string()))
+                .with("toolCount", Raw::owned(specs.len().to_string())),
+            Event::new(Kind::StepStarted).with_str("model", mind.name()),
+        ];
+        self.writer.append(began).await?;
+        let asked = {
+            let request = Request {
+                history: &self.history,
+                view: View::Agent(&self.agent.id, self.agent.policy),
+                system: self.agent.system.as_deref(),
+                tools: &specs,
+                settings: &self.agent.settings,
+                iteration,
+            };
+            mind.ask(&request)
+        };
+        let mut saying = match asked.await {
+            Ok(saying) => saying,
+            Err(failure) => return self.failed(&failure).await,
+        };
+        let mut pen = Pen::new(self.writer.clone(), iteration, mind.provider());
+        loop {
+            tokio::select! {
+                said = saying.next() => match said {
+                    Some(Ok(Said::Done(done))) => {
+                        pen.done(&done, mind.name());
+                        return pen.flush().await;
+                    }
+                    Some(Ok(said)) => pen.say(said),
+                    Some(Err(failure)) => {
+                        pen.flush().await?;
+                        return self.failed(&failure).await;
+                    }
+                    None => {
+                        pen.flush().await?;
+                        let message = "the answer has no end".to_owned();
+                        let kind = FailureKind::Connection;
+                        return self.failed(&Failure { kind, message, retry_after: None }).await;
+                    }
+                },
+                written = pen.written() => written?,
+                more = self.thread.more() => {
+                    more?;
+                    while self.sync().await? {}
+                    if self.progress.state.is_terminal() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes a failed call void and waits before the next, or ends the task.
+    async fn failed(&mut self, failure: &Failure) -> Result<(), JournalError> {
+        let limits = &self.agent.limits;
+        let tries = self.progress.attempts + 1;
+        let (mind, again) =
+            (self.progress.mind, failure.kind.is_retryable() && tries < limits.tries);
+        let next = if again { mind } else { mind + 1 };
+        let wait = match again {
+            true => backoff(limits.backoff, limits.backoff_max, tries, failure.retry_after),
+            false => Duration::ZERO,
+        };
+        let name = self.agent.minds.get(mind).map_or("", |mind| mind.name());
+        let metadata = format!(
+            "{{\"model\":{},\"code\":\"{}\",\"next\":{next},\"waitMs\":{}}}",
+            quote(name),
+            failure.kind.code(),
+            wait.as_millis()
+        );
+        let void = Event::new(Kind::AttemptSuperseded)
+            .with_str("reason", &failure.message)
+            .with("metadata", Raw::owned(metadata));
+        self.writer.append(vec![void]).await?;
+        if next >= self.agent.minds.len() {
+            return self.fail(failure.kind.code(), &failure.message).await;
+        }
+        let end = tokio::time::Instant::now() + wait;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep_until(end) => return Ok(()),
+                more = self.thread.more() => {
+                    more?;
+                    while self.sync().await? {}
+                    if self.progress.state.is_terminal() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn backoff(first: Duration, most: Duration, tries: u32, told: Option<Duration>) -> Duration {
+    let doubled =
+        first.saturating_mul(1_u32.checked_shl(tries.saturating_sub(1)).unwrap_or(u32::MAX));
+    told.unwrap_or(doubled).min(most)
+}
+
+/// Writes what is said, one append at a time: what is said meanwhile goes with the next.
+struct Pen {
+    writer: Writer,
+    iteration: u32,
+    provider: String,
+    /// What was said and is not on its way.
+    waiting: Vec<Event<'static>>,
+    writing: Option<JoinHandle<Result<(), JournalError>>>,
+    open: Open,
+    parts: u32,
+    deltas: u32,
+    calls: Vec<String>,
+}
+
+/// The part that is being said.
+enum Open {
+    Nothing,
+    Text { id: String, text: String },
+    Thought { id: String, pieces: u32 },
+}
+
+impl Pen {
+    fn new(writer: Writer, iteration: u32, provider: &str) -> Self {
+        Self {
+            writer,
+            iteration,
+            provider: provider.to_owned(),
+            waiting: Vec::new(),
+            writing: None,
+            open: Open::Nothing,
+            parts: 0,
+            deltas: 0,
+            calls: Vec::new(),
+        }
+    }
+
+    fn say(&mut self, said: Said) {
+        match said {
+            Said::Text(delta) => {
+                if !matches!(self.open, Open::Text { .. }) {
+                    self.close(None);
+                    self.open = Open::Text { id: self.part(), text: String::new() };
+                }
+                let Open::Text { id, text } = &mut self.open else { return };
+                text.push_str(&delta);
+                let event = Event::new(Kind::ContentDelta)
+                    .with_str("delta", &delta)
+                    .with("index", Raw::owned(self.deltas.to_string()))
+                    .with_str("partId", id);
+                self.deltas += 1;
+                self.waiting.push(event);
+            }
+            Said::Thought(delta) => {
+                if !matches!(self.open, Open::Thought { .. }) {
+                    self.close(None);
+                    let id = self.part();
+                    let began = Event::new(Kind::PartStarted)
+                        .with_str("partId", &id)
+                        .with("partType", Raw::Ref("\"reasoning\""));
+                    self.waiting.push(began);
+                    self.open = Open::Thought { id, pieces: 0 };
+                }
+                let Open::Thought { id, pieces } = &mut self.open else { return };
+                let event = Event::new(Kind::ThoughtStream)
+                    .with_str("thoughtId", id)
+                    .with("thoughtType", Raw::Ref("\"reasoning\""))
+                    .with("verbosity", Raw::Ref("\"normal\""))
+                    .with_str("content", &delta)
+                    .with("index", Raw::owned(pieces.to_string()));
+                *pieces += 1;
+                self.waiting.push(event);
+            }
+            Said::ThoughtEnd { signature } => self.close(signature),
+            Said::CallBegun { id, name } => {
+                self.close(None);
+                let event = Event::new(Kind::ToolCallStarted)
+                    .with_str("toolCallId", &id)
+                    .with_str("toolName", &name);
+                self.waiting.push(event);
+            }
+            Said::CallPiece { id, delta } => {
+                let event = Event::new(Kind::ToolCallDelta)
+                    .with_str("toolCallId", &id)
+                    .with_str("delta", &delta);
+                self.waiting.push(event);
+            }
+            Said::Call { id, name, arguments } => {
+                self.close(None);
+                // What is no JSON is kept as the text it is.
+                let value = match selvedge_protocol::json::Doc::parse(&arguments) {
+                    Ok(doc) => selvedge_protocol::json::compact(doc.root()),
+                    Err(_) if arguments.trim().is_empty() => "{}".to_owned(),
+                    Err(_) => quote(&arguments),
+                };
+                let event = Event::new(Kind::ToolCall)
+                    .with_str("toolCallId", &id)
+                    .with_str("toolName", &name)
+                    .with("arguments", Raw::owned(value));
+                self.calls.push(id);
+                self.waiting.push(event);
+            }
+            Said::Done(_) => {}
+        }
+        self.start();
+    }
+
+    /// The answer is complete.
+    fn done(&mut self, done: &Done, asked: &str) {
+        self.close(None);
+        let mut event = Event::new(Kind::StepFinished)
+            .with_str("finishReason", done.finish.name())
+            .with_str("model", done.model.as_deref().unwrap_or(asked))
+            .with_str("providerName", &self.provider);
+        if let Some(tokens) = done.usage {
+            let usage = format!(
+                "{{\"input_tokens\":{},\"output_tokens\":{},\"cache_read_tokens\":{},\
+                 \"reasoning_tokens\":{}}}",
+                tokens.input, tokens.output, tokens.cached, tokens.reasoning
+            );
+            event = event.with("usage", Raw::owned(usage));
+        }
+        self.waiting.push(event);
+        let saved = Event::new(Kind::InternalCheckpoint)
+            .with("iteration", Raw::owned(self.iteration.to_string()));
+        self.waiting.push(saved);
+    }
+
+    /// Ends the part that is open.
+    fn close(&mut self, signature: Option<String>) {
+        match std::mem::replace(&mut self.open, Open::Nothing) {
+            Open::Nothing => {}
+            Open::Text { id, text } => {
+                let event = Event::new(Kind::ContentComplete)
+                    .with_str("content", &text)
+                    .with_str("partId", &id);
+                self.waiting.push(event);
+            }
+            Open::Thought { id, .. } => {
+                let mut event = Event::new(Kind::PartFinished)
+                    .with_str("partId", &id)
+                    .with("partType", Raw::Ref("\"reasoning\""));
+                if let Some(signature) = signature {
+                    event = event
+                        .with_str("signature", &signature)
+                        .with_str("providerName", &self.provider);
+                }
+                self.waiting.push(event);
+            }
+        }
+    }
+
+    fn part(&mut self) -> String {
+        self.parts += 1;
+        format!("{}.{}", self.iteration, self.parts)
+    }
+
+    /// Sends what waits, if nothing is on its way.
+    fn start(&mut self) {
+        if self.writing.is_none() && !self.waiting.is_empty() {
+            let (writer, events) = (self.writer.clone(), std::mem::take(&mut self.waiting));
+            self.writing =
+                Some(tokio::spawn(async move { writer.append(events).await.map(|_| ()) }));
+        }
+    }
+
+    /// Waits until what was on its way is written; for ever if nothing is.
+    async fn written(&mut self) -> Result<(), JournalError> {
+        let Some(writing) = &mut self.writing else { return std::future::pending().await };
+        let result = writing.await;
+        self.writing = None;
+        self.start();
+        match result {
+            Ok(result) => result,
+            Err(error) => Err(JournalError::Read(error.to_string())),
+        }
+    }
+
+    /// Waits until everything is written.
+    async fn flush(&mut self) -> Result<(), JournalError> {
+        self.start();
+        while self.writing.is_some() {
+            self.written().await?;
+        }
+        Ok(())
+    }
+}

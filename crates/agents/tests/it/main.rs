@@ -1,0 +1,6 @@
+//! Agents at work in real threads.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod stage;
+mod turn;

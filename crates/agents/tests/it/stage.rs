@@ -1,0 +1,83 @@
+//! A store of its own for a test, with a thread in it.
+
+use std::sync::Arc;
+
+use selvedge_agents::{Agent, Journal, Left, Turn};
+use selvedge_store::{Append, Create, Draft, Options, Store, ThreadKey};
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) struct Stage {
+    pub(crate) journal: Journal,
+    pub(crate) key: ThreadKey,
+    pub(crate) store: Store,
+    _folder: TempDir,
+}
+
+impl Stage {
+    /// A thread in which the user said something and a task was made.
+    pub(crate) async fn new(said: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
+        let key = ThreadKey::new("", "talk");
+        let stage = Self { journal: Journal::of(store.clone()), key, store, _folder: folder };
+        let said = Value::String(said.to_owned());
+        let events = [
+            r#"{"kind":"thread-created","contextId":"talk"}"#.to_owned(),
+            format!(r#"{{"kind":"message","role":"user","content":{said}}}"#),
+            r#"{"kind":"task-created","taskId":"t","initiator":"user","agentId":"ada"}"#.to_owned(),
+        ];
+        let drafts = events.into_iter().map(Draft::new).collect();
+        let append = Append::new(stage.key.clone(), drafts).creating(Create::New);
+        stage.store.append(append).await.unwrap();
+        stage
+    }
+
+    pub(crate) async fn append(&self, event: &str) {
+        let drafts = vec![Draft::new(event.to_owned())];
+        self.store.append(Append::new(self.key.clone(), drafts)).await.unwrap();
+    }
+
+    pub(crate) async fn run(&self, agent: Agent, task: &str) -> Left {
+        let turn = Turn::open(&self.journal, &self.key, task, Arc::new(agent)).await.unwrap();
+        turn.run().await.unwrap()
+    }
+
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let thread = self.store.thread(&self.key).unwrap().unwrap();
+        let page = self.store.read(&thread, 0, usize::MAX, usize::MAX).unwrap();
+        page.entries.iter().map(|entry| serde_json::from_slice(&entry.event).unwrap()).collect()
+    }
+
+    /// What happened after the task was made: each event's kind and what matters of it.
+    pub(crate) fn told(&self) -> Vec<String> {
+        self.events().iter().skip(3).map(brief).collect()
+    }
+}
+
+fn brief(event: &Value) -> String {
+    let kind = event["kind"].as_str().unwrap();
+    let names = [
+        "delta",
+        "content",
+        "status",
+        "finishReason",
+        "toolCallId",
+        "inputId",
+        "subtaskId",
+        "outcome",
+        "result",
+        "error",
+        "code",
+        "reason",
+    ];
+    let mut out = kind.to_owned();
+    for name in names {
+        match &event[name] {
+            Value::Null => {}
+            Value::String(text) => out.push_str(&format!(" {text}")),
+            other => out.push_str(&format!(" {other}")),
+        }
+    }
+    out
+}
