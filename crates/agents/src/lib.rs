@@ -3,11 +3,13 @@
 pub mod agent;
 pub mod journal;
 pub mod model;
+pub mod runner;
 pub mod script;
 pub mod tool;
 pub mod turn;
 
 pub use agent::{Agent, Limits, Mind, Saying};
 pub use journal::{Journal, JournalError};
+pub use runner::Runner;
 pub use tool::{Consent, Doer, Interrupted, Invocation, Run, Tool, ToolError};
 pub use turn::{Left, Turn};

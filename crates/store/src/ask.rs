@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::query::{
     Artifact, Call, DayUsage, Due, Found, InboxItem, InboxKind, InboxQuery, Listed, Participant,
-    Place, Summary, Task, ThreadQuery, Unfinished, Usage, WhichVersion, Within,
+    Place, Summary, Task, ThreadQuery, Unfinished, Usage, Wanted, WhichVersion, Within,
 };
 use crate::sqlite::query;
 use crate::{ReadError, Store, ThreadKey, ThreadRef};
@@ -30,6 +30,11 @@ impl Store {
     /// A thread's tasks, in the order they began.
     pub fn tasks(&self, thread: &ThreadRef) -> Result<Vec<Task>, ReadError> {
         self.readers().with(|conn| query::tasks(conn, thread))
+    }
+
+    /// A page of tasks of all threads that someone here is to do and that are not over.
+    pub fn wanted(&self, limit: usize, after: Option<&Place>) -> Result<Listed<Wanted>, ReadError> {
+        self.readers().with(|conn| query::wanted(conn, limit, after))
     }
 
     /// What waits for someone in one thread, the oldest first.

@@ -40,7 +40,7 @@ pub use progress::Progress;
 pub use query::{
     Artifact, ArtifactVersion, Call, DayUsage, Due, Found, InboxItem, InboxKind, InboxQuery,
     Listed, Participant, Piece, Place, Scalar, Summary, Task, ThreadQuery, ThreadStatus,
-    Unfinished, Usage, WhichVersion, Within,
+    Unfinished, Usage, Wanted, WhichVersion, Within,
 };
 pub use store::{Options, Store};
 pub use thread::{Branch, ThreadKey, ThreadRef};

@@ -16,6 +16,6 @@ pub use inbox::{InboxItem, InboxKind, InboxQuery};
 pub use place::{Listed, Place};
 pub use search::{Found, Piece};
 pub use status::ThreadStatus;
-pub use task::Task;
+pub use task::{Task, Wanted};
 pub use thread::{Participant, Scalar, Summary, ThreadQuery};
 pub use usage::{DayUsage, Usage};

@@ -158,7 +158,8 @@ impl Doing {
                 .with_str("taskId", &subtask)
                 .with_str("parentTaskId", &self.task)
                 .with_str("agentId", agent)
-                .with("initiator", Raw::Ref("\"agent\"")),
+                .with("initiator", Raw::Ref("\"agent\""))
+                .with("dispatched", Raw::Ref("true")),
             Event::new(Kind::TaskStatus)
                 .with("status", Raw::Ref("\"waiting-subtask\""))
                 .with("metadata", Raw::owned(format!("{{\"blockedBy\":{}}}", quote(&subtask)))),

@@ -165,7 +165,7 @@ macro_rules! specs {
 specs! {
     TaskCreated "task-created" "A task (one agent turn) begins." [
         f("initiator", OneOf(&["user", "agent"]), Must), f("messageId", Text, May),
-        f("timestamp", Text, Must)]
+        f("dispatched", Bool, May), f("timestamp", Text, Must)]
     TaskStatus "task-status" "A task changes state." [
         f("status", STATUS, Must), f("message", Text, May), f("code", Text, May),
         f("timestamp", Text, Must)]
@@ -218,7 +218,8 @@ specs! {
         f("complete", Bool, Must), f("name", Text, May), f("description", Text, May),
         f("schema", Object, May), f("timestamp", Text, Must)]
     SubtaskCreated "subtask-created" "A task called another agent." [
-        f("subtaskId", Text, Must), f("prompt", Text, Must), f("timestamp", Text, Must)]
+        f("subtaskId", Text, Must), f("prompt", Text, Must), f("toolCallId", Text, May),
+        f("timestamp", Text, Must)]
     ThoughtStream "thought-stream" "A thought, or a piece of one." [
         f("thoughtId", Text, Must), f("thoughtType", THOUGHT, Must),
         f("verbosity", OneOf(&["brief", "normal", "detailed"]), Must), f("content", Text, Must),

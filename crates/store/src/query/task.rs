@@ -2,6 +2,8 @@
 
 use selvedge_protocol::journal::fold::TaskState;
 
+use crate::ThreadKey;
+
 /// One agent turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
@@ -21,4 +23,15 @@ pub struct Task {
     pub began: (u64, i64),
     /// The event that ended it, and when that was recorded.
     pub ended: Option<(u64, i64)>,
+}
+
+/// A task that someone here is to do and that is not over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its thread.
+    pub thread: ThreadKey,
+    /// Its id.
+    pub task: String,
+    /// The agent that is to do it.
+    pub agent: String,
 }

@@ -226,6 +226,11 @@ ALTER TABLE artifact_version ADD COLUMN visibility INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE artifact_version ADD COLUMN name TEXT;
 ALTER TABLE artifact_version ADD COLUMN description TEXT;
 ",
+    "
+-- Tasks that someone here is to do.
+ALTER TABLE task ADD COLUMN wanted INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX task_wanted ON task (thread, nth) WHERE wanted = 1 AND ended IS NULL;
+",
 ];
 
 /// Tables that are made from events, in [`super::project`].

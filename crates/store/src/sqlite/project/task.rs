@@ -5,9 +5,10 @@ use std::collections::hash_map::Entry;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use selvedge_protocol::journal::Kind;
 use selvedge_protocol::journal::fold::TaskState;
+use selvedge_protocol::json::Raw;
 
 use super::thread::Thread;
-use super::{ID_BYTES, Seen, call, inbox};
+use super::{ID_BYTES, Origin, Seen, call, inbox};
 
 /// A task's row.
 #[derive(Debug, PartialEq)]
@@ -20,6 +21,8 @@ pub(super) struct Task {
     state: TaskState,
     /// Whether someone said that it was made; other events may just mention it.
     announced: bool,
+    /// Whether someone here is to do it.
+    wanted: bool,
     /// Whether its model calls told their usage.
     pub(super) told: bool,
     began: i64,
@@ -46,6 +49,7 @@ impl Task {
             model: None,
             state: TaskState::Created,
             announced: false,
+            wanted: false,
             told: false,
             began: seen.seq as i64,
             began_at: seen.at,
@@ -89,6 +93,15 @@ pub(super) fn apply(
     }
     if kind == Kind::TaskCreated && !task.announced {
         task.announced = true;
+        task.is_changed = true;
+    }
+    // What a branch shares is done where it was asked for.
+    if kind == Kind::TaskCreated
+        && seen.origin == Origin::Own
+        && seen.event.get("dispatched").and_then(Raw::bool) == Some(true)
+        && !task.wanted
+    {
+        task.wanted = true;
         task.is_changed = true;
     }
     let now = task.bearing();
@@ -198,7 +211,7 @@ pub(super) fn get<'t>(
         Entry::Vacant(unknown) => {
             let mut find = conn.prepare_cached(
                 "SELECT nth, parent, agent, initiator, model, state, announced, told, began, \
-                     began_at, ended, ended_at FROM task WHERE thread = ?1 AND id = ?2",
+                     began_at, ended, ended_at, wanted FROM task WHERE thread = ?1 AND id = ?2",
             )?;
             let found = find.query_row(params![thread.num, id], read).optional()?;
             let task = found.unwrap_or_else(|| {
@@ -221,6 +234,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Task> {
         model: row.get(4)?,
         state: TaskState::named(&state).unwrap_or(TaskState::Created),
         announced: row.get(6)?,
+        wanted: row.get(12)?,
         told: row.get(7)?,
         began: row.get(8)?,
         began_at: row.get(9)?,
@@ -238,10 +252,10 @@ pub(super) fn write(
 ) -> rusqlite::Result<()> {
     let mut write = conn.prepare_cached(
         "INSERT INTO task (thread, id, nth, parent, agent, initiator, model, state, announced, \
-             told, began, began_at, ended, ended_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) \
+             told, began, began_at, ended, ended_at, wanted) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
          ON CONFLICT DO UPDATE SET parent = ?4, agent = ?5, initiator = ?6, model = ?7, \
-             state = ?8, announced = ?9, told = ?10, ended = ?13, ended_at = ?14",
+             state = ?8, announced = ?9, told = ?10, ended = ?13, ended_at = ?14, wanted = ?15",
     )?;
     write.execute(params![
         thread,
@@ -257,7 +271,8 @@ pub(super) fn write(
         task.began,
         task.began_at,
         task.ended.map(|(seq, _)| seq),
-        task.ended.map(|(_, at)| at)
+        task.ended.map(|(_, at)| at),
+        task.wanted
     ])?;
     task.is_changed = false;
     Ok(())

@@ -3,8 +3,9 @@
 use rusqlite::{Connection, Row, params};
 use selvedge_protocol::journal::fold::TaskState;
 
-use crate::query::Task;
-use crate::{ReadError, ThreadRef};
+use super::{page, probe};
+use crate::query::{Listed, Place, Task, Wanted};
+use crate::{ReadError, ThreadKey, ThreadRef};
 
 /// A thread's tasks, in the order they began.
 pub(crate) fn tasks(conn: &Connection, thread: &ThreadRef) -> Result<Vec<Task>, ReadError> {
@@ -16,6 +17,30 @@ pub(crate) fn tasks(conn: &Connection, thread: &ThreadRef) -> Result<Vec<Task>, 
     )?;
     let rows = find.query_map(params![thread.num], read)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// A page of tasks that someone here is to do, and where the next begins.
+pub(crate) fn wanted(
+    conn: &Connection,
+    limit: usize,
+    after: Option<&Place>,
+) -> Result<Listed<Wanted>, ReadError> {
+    let [thread, nth] = after.map_or(Ok([-1, -1]), Place::numbers)?;
+    let mut find = conn.prepare_cached(
+        "SELECT t.tenant, t.id, k.id, k.agent, k.thread, k.nth \
+         FROM task k INDEXED BY task_wanted JOIN thread t ON t.num = k.thread \
+         WHERE k.wanted = 1 AND k.ended IS NULL AND (k.thread, k.nth) > (?1, ?2) \
+             AND t.deleted IS NULL AND k.agent IS NOT NULL ORDER BY k.thread, k.nth LIMIT ?3",
+    )?;
+    let rows = find.query_map(params![thread, nth, probe(limit)], |row| {
+        let key = ThreadKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?);
+        let wanted = Wanted { thread: key, task: row.get(2)?, agent: row.get(3)? };
+        Ok((wanted, [row.get(4)?, row.get(5)?]))
+    })?;
+    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let listed = page(rows, limit, |(_, place)| Place::of(*place));
+    let items = listed.items.into_iter().map(|(wanted, _)| wanted).collect();
+    Ok(Listed { items, next: listed.next })
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Task> {

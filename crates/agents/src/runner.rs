@@ -1,0 +1,284 @@
+//! The runner: finds tasks for the agents of this process and works on them.
+//!
+//! A task is worked on when it was dispatched to one of the agents and is not over. Hints of what
+//! was committed start the work at once; a look at the store finds what hints missed, after a
+//! restart above all.
+//!
+//! Invariant: a task has at most one turn in this process.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use selvedge_protocol::journal::fold::TaskState;
+use selvedge_protocol::journal::{Event, Kind};
+use selvedge_protocol::json::{Doc, Raw};
+use selvedge_store::{AppendError, ThreadKey};
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::JoinSet;
+
+use crate::agent::Agent;
+use crate::journal::{Journal, JournalError};
+use crate::turn::{Left, Turn};
+
+/// How often the store is looked at for what hints missed.
+const PERIOD: Duration = Duration::from_secs(30);
+/// The first wait after a turn that could not go on; it doubles.
+const AGAIN: Duration = Duration::from_millis(200);
+const AGAIN_MAX: Duration = Duration::from_secs(30);
+/// Tasks of one look at the store.
+const PAGE: usize = 500;
+
+/// Works on the tasks of some agents. Clones share it.
+#[derive(Clone)]
+pub struct Runner {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    journal: Journal,
+    agents: HashMap<String, Arc<Agent>>,
+    tasks: Mutex<Tasks>,
+    /// Someone added to what is to be started.
+    ready: Notify,
+    /// Turns that may be at work at once.
+    slots: Arc<Semaphore>,
+}
+
+/// Tasks that are not over, by their threads, and those that are to be started.
+#[derive(Default)]
+struct Tasks {
+    by_thread: HashMap<ThreadKey, HashMap<String, Work>>,
+    ready: Vec<Key>,
+}
+
+impl Tasks {
+    fn get(&mut self, key: &Key) -> Option<&mut Work> {
+        self.by_thread.get_mut(&key.thread)?.get_mut(&key.task)
+    }
+
+    fn remove(&mut self, key: &Key) {
+        if let Some(tasks) = self.by_thread.get_mut(&key.thread) {
+            tasks.remove(&key.task);
+            if tasks.is_empty() {
+                self.by_thread.remove(&key.thread);
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Key {
+    thread: ThreadKey,
+    task: String,
+}
+
+/// A task and what is done for it.
+struct Work {
+    agent: Arc<Agent>,
+    state: State,
+    /// Times in a row that its turn could not go on.
+    failures: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Is to be started.
+    Ready,
+    /// A turn is at work.
+    Working(News),
+    /// Waits for something in the journal.
+    Waiting,
+}
+
+/// Whether something happened that a turn may not have seen when it stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum News {
+    None,
+    Some,
+}
+
+impl Runner {
+    /// A runner of these agents. Nothing is done until it [runs](Self::run).
+    pub fn new(journal: Journal, agents: impl IntoIterator<Item = Agent>, turns: usize) -> Self {
+        let agents = agents.into_iter().map(|agent| (agent.id.clone(), Arc::new(agent))).collect();
+        let inner = Inner {
+            journal,
+            agents,
+            tasks: Mutex::default(),
+            ready: Notify::new(),
+            slots: Arc::new(Semaphore::new(turns.max(1))),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Whether it runs that agent.
+    pub fn has(&self, agent: &str) -> bool {
+        self.inner.agents.contains_key(agent)
+    }
+
+    /// Takes a hint of what was committed to a thread.
+    pub fn committed<'e>(&self, thread: &ThreadKey, events: impl IntoIterator<Item = &'e Bytes>) {
+        for event in events {
+            let Ok(doc) = Doc::parse_bytes(event) else { continue };
+            let Some(event) = Event::parse(doc.root()) else { continue };
+            match event.kind() {
+                Kind::TaskCreated => self.created(thread, &event),
+                Kind::InputReceived | Kind::AuthCompleted | Kind::TaskComplete => self.wake(thread),
+                _ if event.name() == "input-expired" => self.wake(thread),
+                _ if TaskState::after(&event).is_some_and(TaskState::is_terminal) => {
+                    self.wake(thread);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Works until it is dropped; then every turn stops where it is.
+    pub async fn run(self) {
+        let mut turns = JoinSet::new();
+        let mut look = tokio::time::interval(PERIOD);
+        loop {
+            tokio::select! {
+                _ = look.tick() => self.look().await,
+                () = self.inner.ready.notified() => {}
+                Some(ended) = turns.join_next(), if !turns.is_empty() => {
+                    if let Err(error) = ended {
+                        tracing::error!(%error, "a turn was dropped");
+                    }
+                }
+            }
+            for (key, agent) in self.take() {
+                turns.spawn(self.clone().work(key, agent));
+            }
+        }
+    }
+
+    /// A task was made: if it is for one of the agents, it is to be done.
+    fn created(&self, thread: &ThreadKey, event: &Event<'_>) {
+        if event.get("dispatched").and_then(Raw::bool) != Some(true) {
+            return;
+        }
+        let (Some(task), Some(agent)) = (event.str("taskId"), event.str("agentId")) else { return };
+        self.add(thread.clone(), task.into_owned(), &agent);
+    }
+
+    fn add(&self, thread: ThreadKey, task: String, agent: &str) {
+        let Some(agent) = self.inner.agents.get(agent) else { return };
+        let mut tasks = lock(&self.inner.tasks);
+        let known = tasks.by_thread.entry(thread.clone()).or_default();
+        if known.contains_key(&task) {
+            return;
+        }
+        let work = Work { agent: agent.clone(), state: State::Ready, failures: 0 };
+        known.insert(task.clone(), work);
+        tasks.ready.push(Key { thread, task });
+        self.inner.ready.notify_one();
+    }
+
+    /// Something happened in a thread that its tasks may wait for.
+    fn wake(&self, thread: &ThreadKey) {
+        let mut tasks = lock(&self.inner.tasks);
+        let Tasks { by_thread, ready } = &mut *tasks;
+        for (task, work) in by_thread.get_mut(thread).into_iter().flatten() {
+            match work.state {
+                State::Waiting => {
+                    work.state = State::Ready;
+                    ready.push(Key { thread: thread.clone(), task: task.clone() });
+                    self.inner.ready.notify_one();
+                }
+                State::Working(_) => work.state = State::Working(News::Some),
+                State::Ready => {}
+            }
+        }
+    }
+
+    /// What is to be started now.
+    fn take(&self) -> Vec<(Key, Arc<Agent>)> {
+        let mut tasks = lock(&self.inner.tasks);
+        let ready = std::mem::take(&mut tasks.ready);
+        let ready = ready.into_iter().filter_map(|key| {
+            let work = tasks.get(&key)?;
+            work.state = State::Working(News::None);
+            let agent = work.agent.clone();
+            Some((key, agent))
+        });
+        ready.collect()
+    }
+
+    /// Looks into the store for tasks that nobody here works on.
+    async fn look(&self) {
+        let mut after = None;
+        loop {
+            let store = self.inner.journal.store().clone();
+            let page =
+                tokio::task::spawn_blocking(move || store.wanted(PAGE, after.as_ref())).await;
+            let page = match page {
+                Ok(Ok(page)) => page,
+                Ok(Err(error)) => return tracing::warn!(%error, "tasks could not be looked up"),
+                Err(error) => return tracing::error!(%error, "tasks could not be looked up"),
+            };
+            for wanted in page.items {
+                self.add(wanted.thread, wanted.task, &wanted.agent);
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return,
+            }
+        }
+    }
+
+    /// Works on a task until it is over or waits.
+    async fn work(self, key: Key, agent: Arc<Agent>) {
+        let Ok(_slot) = self.inner.slots.clone().acquire_owned().await else { return };
+        let turn = Turn::open(&self.inner.journal, &key.thread, &key.task, agent).await;
+        let left = match turn {
+            Ok(turn) => turn.run().await,
+            Err(error) => Err(error),
+        };
+        match left {
+            Ok(Left::Over)
+            | Err(JournalError::NoThread)
+            | Err(JournalError::Append(AppendError::NotFound)) => {
+                lock(&self.inner.tasks).remove(&key);
+            }
+            Ok(Left::Waiting) => self.left(&key, State::Waiting),
+            Err(error) => {
+                let wait = self.failed(&key);
+                tracing::warn!(task = key.task, %error, "a turn could not go on");
+                tokio::time::sleep(wait).await;
+                self.left(&key, State::Ready);
+            }
+        }
+    }
+
+    /// A turn has stopped; what happened meanwhile starts it again.
+    fn left(&self, key: &Key, state: State) {
+        let mut tasks = lock(&self.inner.tasks);
+        let Some(work) = tasks.get(key) else { return };
+        if state == State::Waiting {
+            work.failures = 0;
+        }
+        work.state = match work.state {
+            State::Working(News::Some) => State::Ready,
+            _ => state,
+        };
+        if work.state == State::Ready {
+            tasks.ready.push(key.clone());
+            self.inner.ready.notify_one();
+        }
+    }
+
+    /// How long to wait before a turn that could not go on is taken up again.
+    fn failed(&self, key: &Key) -> Duration {
+        let mut tasks = lock(&self.inner.tasks);
+        let Some(work) = tasks.get(key) else { return AGAIN };
+        work.failures = work.failures.saturating_add(1);
+        AGAIN.saturating_mul(1 << work.failures.min(10)).min(AGAIN_MAX)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
