@@ -10,6 +10,6 @@ pub mod turn;
 
 pub use agent::{Agent, Limits, Mind, Saying};
 pub use journal::{Journal, JournalError};
-pub use runner::Runner;
+pub use runner::{Desk, Runner};
 pub use tool::{Consent, Doer, Interrupted, Invocation, Run, Tool, ToolError};
 pub use turn::{Left, Turn};

@@ -30,18 +30,25 @@ const AGAIN_MAX: Duration = Duration::from_secs(30);
 /// Tasks of one look at the store.
 const PAGE: usize = 500;
 
-/// Works on the tasks of some agents. Clones share it.
+/// The agents of this process, and what is to be done for their tasks. It knows no journal, so
+/// that whoever writes one can have it. Clones share it.
 #[derive(Clone)]
-pub struct Runner {
-    inner: Arc<Inner>,
+pub struct Desk {
+    shared: Arc<Shared>,
 }
 
-struct Inner {
-    journal: Journal,
+struct Shared {
     agents: HashMap<String, Arc<Agent>>,
     tasks: Mutex<Tasks>,
-    /// Someone added to what is to be started.
+    /// Something is to be started.
     ready: Notify,
+}
+
+/// Works on what is on a desk.
+#[derive(Clone)]
+pub struct Runner {
+    desk: Desk,
+    journal: Journal,
     /// Turns that may be at work at once.
     slots: Arc<Semaphore>,
 }
@@ -99,23 +106,17 @@ enum News {
     Some,
 }
 
-impl Runner {
-    /// A runner of these agents. Nothing is done until it [runs](Self::run).
-    pub fn new(journal: Journal, agents: impl IntoIterator<Item = Agent>, turns: usize) -> Self {
+impl Desk {
+    /// The desk of these agents.
+    pub fn new(agents: impl IntoIterator<Item = Agent>) -> Self {
         let agents = agents.into_iter().map(|agent| (agent.id.clone(), Arc::new(agent))).collect();
-        let inner = Inner {
-            journal,
-            agents,
-            tasks: Mutex::default(),
-            ready: Notify::new(),
-            slots: Arc::new(Semaphore::new(turns.max(1))),
-        };
-        Self { inner: Arc::new(inner) }
+        let shared = Shared { agents, tasks: Mutex::default(), ready: Notify::new() };
+        Self { shared: Arc::new(shared) }
     }
 
-    /// Whether it runs that agent.
+    /// Whether the agent is one of this process.
     pub fn has(&self, agent: &str) -> bool {
-        self.inner.agents.contains_key(agent)
+        self.shared.agents.contains_key(agent)
     }
 
     /// Takes a hint of what was committed to a thread.
@@ -135,26 +136,6 @@ impl Runner {
         }
     }
 
-    /// Works until it is dropped; then every turn stops where it is.
-    pub async fn run(self) {
-        let mut turns = JoinSet::new();
-        let mut look = tokio::time::interval(PERIOD);
-        loop {
-            tokio::select! {
-                _ = look.tick() => self.look().await,
-                () = self.inner.ready.notified() => {}
-                Some(ended) = turns.join_next(), if !turns.is_empty() => {
-                    if let Err(error) = ended {
-                        tracing::error!(%error, "a turn was dropped");
-                    }
-                }
-            }
-            for (key, agent) in self.take() {
-                turns.spawn(self.clone().work(key, agent));
-            }
-        }
-    }
-
     /// A task was made: if it is for one of the agents, it is to be done.
     fn created(&self, thread: &ThreadKey, event: &Event<'_>) {
         if event.get("dispatched").and_then(Raw::bool) != Some(true) {
@@ -165,8 +146,8 @@ impl Runner {
     }
 
     fn add(&self, thread: ThreadKey, task: String, agent: &str) {
-        let Some(agent) = self.inner.agents.get(agent) else { return };
-        let mut tasks = lock(&self.inner.tasks);
+        let Some(agent) = self.shared.agents.get(agent) else { return };
+        let mut tasks = lock(&self.shared.tasks);
         let known = tasks.by_thread.entry(thread.clone()).or_default();
         if known.contains_key(&task) {
             return;
@@ -174,19 +155,19 @@ impl Runner {
         let work = Work { agent: agent.clone(), state: State::Ready, failures: 0 };
         known.insert(task.clone(), work);
         tasks.ready.push(Key { thread, task });
-        self.inner.ready.notify_one();
+        self.shared.ready.notify_one();
     }
 
     /// Something happened in a thread that its tasks may wait for.
     fn wake(&self, thread: &ThreadKey) {
-        let mut tasks = lock(&self.inner.tasks);
+        let mut tasks = lock(&self.shared.tasks);
         let Tasks { by_thread, ready } = &mut *tasks;
         for (task, work) in by_thread.get_mut(thread).into_iter().flatten() {
             match work.state {
                 State::Waiting => {
                     work.state = State::Ready;
                     ready.push(Key { thread: thread.clone(), task: task.clone() });
-                    self.inner.ready.notify_one();
+                    self.shared.ready.notify_one();
                 }
                 State::Working(_) => work.state = State::Working(News::Some),
                 State::Ready => {}
@@ -196,7 +177,7 @@ impl Runner {
 
     /// What is to be started now.
     fn take(&self) -> Vec<(Key, Arc<Agent>)> {
-        let mut tasks = lock(&self.inner.tasks);
+        let mut tasks = lock(&self.shared.tasks);
         let ready = std::mem::take(&mut tasks.ready);
         let ready = ready.into_iter().filter_map(|key| {
             let work = tasks.get(&key)?;
@@ -207,55 +188,9 @@ impl Runner {
         ready.collect()
     }
 
-    /// Looks into the store for tasks that nobody here works on.
-    async fn look(&self) {
-        let mut after = None;
-        loop {
-            let store = self.inner.journal.store().clone();
-            let page =
-                tokio::task::spawn_blocking(move || store.wanted(PAGE, after.as_ref())).await;
-            let page = match page {
-                Ok(Ok(page)) => page,
-                Ok(Err(error)) => return tracing::warn!(%error, "tasks could not be looked up"),
-                Err(error) => return tracing::error!(%error, "tasks could not be looked up"),
-            };
-            for wanted in page.items {
-                self.add(wanted.thread, wanted.task, &wanted.agent);
-            }
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return,
-            }
-        }
-    }
-
-    /// Works on a task until it is over or waits.
-    async fn work(self, key: Key, agent: Arc<Agent>) {
-        let Ok(_slot) = self.inner.slots.clone().acquire_owned().await else { return };
-        let turn = Turn::open(&self.inner.journal, &key.thread, &key.task, agent).await;
-        let left = match turn {
-            Ok(turn) => turn.run().await,
-            Err(error) => Err(error),
-        };
-        match left {
-            Ok(Left::Over)
-            | Err(JournalError::NoThread)
-            | Err(JournalError::Append(AppendError::NotFound)) => {
-                lock(&self.inner.tasks).remove(&key);
-            }
-            Ok(Left::Waiting) => self.left(&key, State::Waiting),
-            Err(error) => {
-                let wait = self.failed(&key);
-                tracing::warn!(task = key.task, %error, "a turn could not go on");
-                tokio::time::sleep(wait).await;
-                self.left(&key, State::Ready);
-            }
-        }
-    }
-
     /// A turn has stopped; what happened meanwhile starts it again.
     fn left(&self, key: &Key, state: State) {
-        let mut tasks = lock(&self.inner.tasks);
+        let mut tasks = lock(&self.shared.tasks);
         let Some(work) = tasks.get(key) else { return };
         if state == State::Waiting {
             work.failures = 0;
@@ -266,16 +201,89 @@ impl Runner {
         };
         if work.state == State::Ready {
             tasks.ready.push(key.clone());
-            self.inner.ready.notify_one();
+            self.shared.ready.notify_one();
         }
     }
 
     /// How long to wait before a turn that could not go on is taken up again.
     fn failed(&self, key: &Key) -> Duration {
-        let mut tasks = lock(&self.inner.tasks);
+        let mut tasks = lock(&self.shared.tasks);
         let Some(work) = tasks.get(key) else { return AGAIN };
         work.failures = work.failures.saturating_add(1);
         AGAIN.saturating_mul(1 << work.failures.min(10)).min(AGAIN_MAX)
+    }
+}
+
+impl Runner {
+    /// A runner with so many turns at once. Nothing is done until it [runs](Self::run).
+    pub fn new(desk: Desk, journal: Journal, turns: usize) -> Self {
+        Self { desk, journal, slots: Arc::new(Semaphore::new(turns.max(1))) }
+    }
+
+    /// Works until it is dropped; then every turn stops where it is.
+    pub async fn run(self) {
+        let mut turns = JoinSet::new();
+        let mut look = tokio::time::interval(PERIOD);
+        loop {
+            tokio::select! {
+                _ = look.tick() => self.look().await,
+                () = self.desk.shared.ready.notified() => {}
+                Some(ended) = turns.join_next(), if !turns.is_empty() => {
+                    if let Err(error) = ended {
+                        tracing::error!(%error, "a turn was dropped");
+                    }
+                }
+            }
+            for (key, agent) in self.desk.take() {
+                turns.spawn(self.clone().work(key, agent));
+            }
+        }
+    }
+
+    /// Looks into the store for tasks that nobody here works on.
+    async fn look(&self) {
+        let mut after = None;
+        loop {
+            let store = self.journal.store().clone();
+            let page =
+                tokio::task::spawn_blocking(move || store.wanted(PAGE, after.as_ref())).await;
+            let page = match page {
+                Ok(Ok(page)) => page,
+                Ok(Err(error)) => return tracing::warn!(%error, "tasks could not be looked up"),
+                Err(error) => return tracing::error!(%error, "tasks could not be looked up"),
+            };
+            for wanted in page.items {
+                self.desk.add(wanted.thread, wanted.task, &wanted.agent);
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return,
+            }
+        }
+    }
+
+    /// Works on a task until it is over or waits.
+    async fn work(self, key: Key, agent: Arc<Agent>) {
+        let Ok(_slot) = self.slots.clone().acquire_owned().await else { return };
+        let turn = Turn::open(&self.journal, &key.thread, &key.task, agent).await;
+        let left = match turn {
+            Ok(turn) => turn.run().await,
+            Err(error) => Err(error),
+        };
+        match left {
+            Ok(Left::Over)
+            | Err(JournalError::NoThread)
+            | Err(JournalError::Append(AppendError::NotFound)) => {
+                lock(&self.desk.shared.tasks).remove(&key);
+            }
+            Ok(Left::Waiting) => self.desk.left(&key, State::Waiting),
+            Err(error) => {
+                let wait = self.desk.failed(&key);
+                tracing::warn!(task = key.task, %error, "a turn could not go on");
+                tokio::time::sleep(wait).await;
+                self.desk.left(&key, State::Ready);
+            }
+        }
     }
 }
 

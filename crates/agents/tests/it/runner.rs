@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::FutureExt as _;
 use selvedge_agents::model::ToolSpec;
 use selvedge_agents::script::{Line, Script};
-use selvedge_agents::{Agent, Consent, Doer, Journal, Runner, Tool};
+use selvedge_agents::{Agent, Consent, Desk, Doer, Journal, Runner, Tool};
 use selvedge_store::{Append, Create, Draft, Options, Store, ThreadKey};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -13,33 +14,35 @@ use tempfile::TempDir;
 /// A store whose appends are hints for a runner, as in a server.
 struct House {
     store: Store,
-    runner: Runner,
-    _running: tokio::task::JoinSet<()>,
+    desk: Desk,
+    running: tokio::task::JoinSet<()>,
 }
 
 impl House {
     fn open(folder: &TempDir, agents: Vec<Agent>) -> Self {
         let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
-        let hints: Arc<std::sync::OnceLock<Runner>> = Arc::default();
-        let (own, told) = (store.clone(), hints.clone());
-        let journal = Journal::new(
-            store.clone(),
-            Arc::new(move |append: Append| {
-                let (store, told) = (own.clone(), told.clone());
-                Box::pin(async move {
-                    let thread = append.thread.clone();
-                    let events: Vec<_> = append.events.iter().map(|d| d.event.clone()).collect();
-                    let appended = store.append(append).await?;
-                    told.get().unwrap().committed(&thread, &events);
-                    Ok(appended)
-                })
-            }),
-        );
-        let runner = Runner::new(journal, agents, 100);
-        hints.set(runner.clone()).ok().unwrap();
+        let desk = Desk::new(agents);
+        let (own, told) = (store.clone(), desk.clone());
+        let append = move |append: Append| {
+            let (store, told) = (own.clone(), told.clone());
+            async move {
+                let thread = append.thread.clone();
+                let events: Vec<_> = append.events.iter().map(|d| d.event.clone()).collect();
+                let appended = store.append(append).await?;
+                told.committed(&thread, &events);
+                Ok(appended)
+            }
+            .boxed()
+        };
+        let journal = Journal::new(store.clone(), Arc::new(append));
         let mut running = tokio::task::JoinSet::new();
-        running.spawn(runner.clone().run());
-        Self { store, runner, _running: running }
+        running.spawn(Runner::new(desk.clone(), journal, 100).run());
+        Self { store, desk, running }
+    }
+
+    /// Stops everything where it is.
+    async fn close(mut self) {
+        self.running.shutdown().await;
     }
 
     async fn append(&self, thread: &str, create: Create, events: &[Value]) {
@@ -47,7 +50,7 @@ impl House {
         let drafts: Vec<Draft> = events.iter().map(|e| Draft::new(e.to_string())).collect();
         let events: Vec<_> = drafts.iter().map(|draft| draft.event.clone()).collect();
         self.store.append(Append::new(key.clone(), drafts).creating(create)).await.unwrap();
-        self.runner.committed(&key, &events);
+        self.desk.committed(&key, &events);
     }
 
     async fn ask(&self, thread: &str, agent: &str) {
@@ -145,7 +148,7 @@ async fn what_waits_is_taken_up_when_it_is_answered_also_after_a_restart() {
     let consent = house.until("a", asked("confirmation")).await;
     house.append("a", Create::Never, &[answer(&consent["inputId"], json!(true))]).await;
     let look = house.until("a", asked("tool-execution")).await;
-    drop(house);
+    house.close().await;
     let house = House::open(&folder, agents());
     house.append("a", Create::Never, &[answer(&look["inputId"], json!("a bird"))]).await;
     assert_eq!(house.until("a", over("t")).await["content"], "done");
