@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod journal;
 pub mod model;
+pub mod router;
 pub mod runner;
 pub mod script;
 pub mod tool;
