@@ -23,13 +23,14 @@ const FILTERS: [Parameter; 9] = [
     ("query", "thoughts", "The wordiest thoughts: off, brief, normal or detailed"),
     ("query", "thoughtTypes", "Only thoughts of these types"),
     ("query", "minConfidence", "Only thoughts at least so confident, from 0 to 1"),
-    (
-        "query",
-        "visibility",
-        "What to see, within what the key may: public, participants, operator or internal",
-    ),
+    VISIBILITY,
     ("query", "access_token", "The key, where no header can be sent; it is never logged"),
 ];
+const VISIBILITY: Parameter = (
+    "query",
+    "visibility",
+    "What to see, within what the key may: public, participants, operator or internal",
+);
 const AFTER: Parameter = ("query", "after", "Where to begin: a cursor, `earliest` or `tail`");
 const LAST: Parameter = ("header", "Last-Event-ID", "The last id seen; counts more than `after`");
 const LIMIT: Parameter = ("query", "limit", "Entries at most");
@@ -67,6 +68,17 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
         ),
         ("GET", "/api/search") => {
             (&[("query", "q", "Words; quoted ones together, `word*` any ending"), MORE, LIMIT], &[])
+        }
+        ("GET", "/api/threads/{id}/inputs") => (
+            &[
+                ("query", "after", "Only what was asked after this sequence number"),
+                LIMIT,
+                VISIBILITY,
+            ],
+            &[],
+        ),
+        ("POST", "/api/threads/{id}/inputs/{inputId}" | "/api/threads/{id}/auths/{authId}") => {
+            (&[ONCE], &[])
         }
         ("PATCH", "/api/threads/{id}") => (&[ONCE], &[]),
         ("GET", "/api/threads/{id}") => (&[AT], &FILTERS),

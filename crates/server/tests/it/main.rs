@@ -5,6 +5,7 @@ mod auth;
 mod branch;
 mod cut;
 mod edge;
+mod inputs;
 mod lists;
 mod matrix;
 mod operations;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use selvedge_protocol::journal::fold::{ArtifactKind, TaskState};
 use selvedge_store::{
-    Append, AppendError, Call, Create, Draft, Due, Guard, InboxKind, Instead, Key, Store,
+    Append, AppendError, Call, Create, Draft, Due, Guard, InboxKind, Instead, Key, Overdue, Store,
     ThreadRef, Unfinished, Within,
 };
 
@@ -125,7 +125,7 @@ async fn what_is_so_instead_is_told() {
     let past = past.replace("\"k\"", "\"k2\"");
     say(&store, "t", &[past.as_str()]).await;
     assert_eq!(instead(ask("late").await), Instead::Expired);
-    let (due, next) = store.due(i64::MAX, 10).unwrap();
+    let overdue = store.due(i64::MAX, 10).unwrap();
     let expected = Due {
         kind: InboxKind::Input,
         id: "late".into(),
@@ -133,7 +133,8 @@ async fn what_is_so_instead_is_told() {
         task: Some("k2".into()),
         stalls: true,
     };
-    assert_eq!((due.as_slice(), next), ([(thread("t"), expected.clone())].as_slice(), None));
+    let items = vec![(thread("t"), expected.clone())];
+    assert_eq!(overdue, Overdue { items, next: None });
     let expire = || {
         let told = r#"{"kind":"input-expired","inputId":"late"}"#;
         store.append(guarded("t", Guard::Due(expected.clone()), &[told]))
@@ -142,7 +143,7 @@ async fn what_is_so_instead_is_told() {
     assert_eq!(instead(expire().await), Instead::Changed);
     assert_eq!(instead(ask("late").await), Instead::Expired);
     store.settle().await.unwrap();
-    assert_eq!(store.due(i64::MAX, 10).unwrap(), (vec![], None));
+    assert_eq!(store.due(i64::MAX, 10).unwrap(), Overdue::default());
 }
 
 #[tokio::test]
