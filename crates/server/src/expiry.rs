@@ -13,7 +13,7 @@ use selvedge_store::{Append, AppendError, Due, Guard, InboxKind, ThreadKey};
 
 use crate::clock::now;
 use crate::event::Stamp;
-use crate::surface::native::question_at;
+use crate::state::event_at;
 use crate::{App, Error};
 
 /// Questions that are looked at together.
@@ -52,7 +52,7 @@ pub(crate) async fn keep(app: App) {
 async fn expire(app: &App, thread: ThreadKey, due: Due) -> Result<(), Error> {
     let (key, seq) = (thread.clone(), due.seq);
     let asked = app.blocking(move |store| match store.thread(&key)? {
-        Some(there) => Ok(question_at(store, &there, seq)?),
+        Some(there) => Ok(event_at(store, &there, seq)?),
         None => Ok(None),
     });
     let seen = asked.await?.and_then(|asked| asked.get("visibility").map(Raw::to_owned));

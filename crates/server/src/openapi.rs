@@ -77,9 +77,15 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
             ],
             &[],
         ),
-        ("POST", "/api/threads/{id}/inputs/{inputId}" | "/api/threads/{id}/auths/{authId}") => {
-            (&[ONCE], &[])
-        }
+        ("GET", "/api/threads/{id}/tasks") => (&[MORE, LIMIT], &FILTERS),
+        (
+            "POST",
+            "/api/threads/{id}/inputs/{inputId}"
+            | "/api/threads/{id}/auths/{authId}"
+            | "/api/threads/{id}/cancel"
+            | "/api/threads/{id}/tasks/{taskId}/cancel"
+            | "/api/threads/{id}/tool-calls/{toolCallId}/cancel",
+        ) => (&[ONCE], &[]),
         ("PATCH", "/api/threads/{id}") => (&[ONCE], &[]),
         ("GET", "/api/threads/{id}") => (&[AT], &FILTERS),
         ("GET", "/api/threads/{id}/events") => (&[AFTER, LIMIT], &FILTERS),

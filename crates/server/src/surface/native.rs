@@ -15,8 +15,6 @@ use http::Method;
 use crate::auth::Scope;
 use crate::routes::Route;
 
-pub(crate) use acts::question_at;
-
 pub(crate) fn routes() -> Vec<Route> {
     let mut all = vec![
         Route {

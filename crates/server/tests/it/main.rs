@@ -3,6 +3,7 @@
 
 mod auth;
 mod branch;
+mod cancel;
 mod cut;
 mod edge;
 mod inputs;

@@ -3,9 +3,8 @@
 //! Invariant: what an act needs to be so is judged by the store's writer together with the append
 //! ([`selvedge_store::Guard`]), never here alone.
 
+mod cancel;
 mod inputs;
-
-pub(crate) use inputs::entry as question_at;
 
 use axum::routing::{get, post};
 use http::Method;
@@ -35,6 +34,34 @@ pub(super) fn routes() -> Vec<Route> {
             scope: Scope::Write,
             about: "Say that a user has authenticated",
             handler: post(inputs::authenticated),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/threads/{id}/tasks",
+            scope: Scope::Read,
+            about: "The thread's tasks, each with its parent and children",
+            handler: get(cancel::tasks),
+        },
+        Route {
+            method: Method::POST,
+            path: "/api/threads/{id}/cancel",
+            scope: Scope::Write,
+            about: "Stop everything that runs in a thread",
+            handler: post(cancel::thread),
+        },
+        Route {
+            method: Method::POST,
+            path: "/api/threads/{id}/tasks/{taskId}/cancel",
+            scope: Scope::Write,
+            about: "Stop a task with all that came of it",
+            handler: post(cancel::task),
+        },
+        Route {
+            method: Method::POST,
+            path: "/api/threads/{id}/tool-calls/{toolCallId}/cancel",
+            scope: Scope::Write,
+            about: "Stop one tool call",
+            handler: post(cancel::call),
         },
     ]
 }

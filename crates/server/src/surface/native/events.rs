@@ -93,11 +93,7 @@ pub(crate) async fn read(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Error> {
     let query = Query::new(query.as_deref());
-    let limit = query.parsed("limit", "a number from 1 to 10000")?.unwrap_or(PAGE);
-    if !(1..=PAGE_MAX).contains(&limit) {
-        let message = "`limit` must be a number from 1 to 10000";
-        return Err(Error::new(ErrorCode::BadParameter, message));
-    }
+    let limit = query.limit(PAGE, PAGE_MAX)?;
     let mut sieve = Sieve::new(filter(&query, &principal)?);
     let thread = app.thread(&principal.thread(&id)).await?;
     let after = match start(&query, &HeaderMap::new())?.unwrap_or(Start::Earliest) {

@@ -91,11 +91,7 @@ pub(crate) async fn search(
 
 /// How many, and from where on.
 fn page(query: &Query<'_>) -> Result<(usize, Option<Place>), Error> {
-    let limit = query.parsed("limit", "a number from 1 to 500")?.unwrap_or(PAGE);
-    if !(1..=PAGE_MAX).contains(&limit) {
-        let message = "`limit` must be a number from 1 to 500";
-        return Err(Error::new(ErrorCode::BadParameter, message));
-    }
+    let limit = query.limit(PAGE, PAGE_MAX)?;
     Ok((limit, query.get("after").map(Place::new)))
 }
 

@@ -5,15 +5,16 @@ use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, header};
 use selvedge_protocol::journal::{Event, Kind, Visibility};
-use selvedge_protocol::json::{Doc, Node, Raw, from_utf8, quote};
+use selvedge_protocol::json::{Node, Raw, quote};
 use selvedge_protocol::time;
-use selvedge_store::{Append, Entry, Guard, InboxItem, InboxKind, ReadError, Store, ThreadRef};
+use selvedge_store::{Append, Guard, InboxItem, InboxKind, Key};
 
 use crate::auth::{Principal, Scope};
 use crate::clock::now;
 use crate::event::Stamp;
 use crate::extract::{Id, Ids, Payload};
 use crate::query::Query;
+use crate::state::event_at;
 use crate::surface::native::events::{key_of, told};
 use crate::surface::native::stream::filter;
 use crate::surface::native::threads::{body_object, text_member};
@@ -33,11 +34,7 @@ pub(crate) async fn list(
     let query = Query::new(query.as_deref());
     let sees = filter(&query, &principal)?.sees;
     let after: u64 = query.parsed("after", "a sequence number")?.unwrap_or(0);
-    let limit: usize = query.parsed("limit", "a number from 1 to 500")?.unwrap_or(PAGE);
-    if !(1..=PAGE_MAX).contains(&limit) {
-        let message = "`limit` must be a number from 1 to 500";
-        return Err(Error::new(ErrorCode::BadParameter, message));
-    }
+    let limit = query.limit(PAGE, PAGE_MAX)?;
     let thread = app.fresh(&principal.thread(&id)).await?;
     let body = app
         .blocking(move |store| {
@@ -47,7 +44,7 @@ pub(crate) async fn list(
             let mut last = None;
             for item in waiting.by_ref().take(limit) {
                 last = Some(item.seq);
-                let Some(asked) = entry(store, &thread, item.seq)? else { continue };
+                let Some(asked) = event_at(store, &thread, item.seq)? else { continue };
                 if Visibility::of_event(&asked) <= sees {
                     let comma = if items.is_empty() { "" } else { "," };
                     items.push_str(&format!("{comma}{}", shown(&item, &asked)));
@@ -81,20 +78,6 @@ fn shown(item: &InboxItem, asked: &Event<'_>) -> String {
     )
 }
 
-/// The event at a place of a journal.
-pub(crate) fn entry(
-    store: &Store,
-    thread: &ThreadRef,
-    seq: u64,
-) -> Result<Option<Event<'static>>, ReadError> {
-    let page = store.read(thread, seq.saturating_sub(1), 1, usize::MAX)?;
-    let found: Option<Entry> = page.entries.into_iter().find(|entry| entry.seq == seq);
-    Ok(found.and_then(|entry| {
-        let doc = Doc::parse(from_utf8(&entry.event).ok()?).ok()?;
-        Event::parse(doc.root()).map(|event| event.to_owned())
-    }))
-}
-
 /// A question that the caller may see, answered or not.
 async fn question(
     app: &App,
@@ -105,7 +88,7 @@ async fn question(
     let (own, sees) = (id.to_owned(), principal.sees);
     let found = app.blocking(move |store| {
         let Some(item) = store.question(&there, kind, &own)? else { return Ok(None) };
-        let asked = entry(store, &there, item.seq)?;
+        let asked = event_at(store, &there, item.seq)?;
         Ok(asked.filter(|asked| Visibility::of_event(asked) <= sees).map(|asked| (item, asked)))
     });
     found.await?.ok_or_else(|| {
@@ -224,7 +207,7 @@ async fn close(
     principal: &Principal,
     (thread, item): (&str, InboxItem),
     event: Event<'static>,
-    key: Option<selvedge_store::Key>,
+    key: Option<Key>,
 ) -> Result<Response, Error> {
     let drafts = Stamp::new(thread, now()).own(&[event])?;
     let mut append = Append::new(principal.thread(thread), drafts);
