@@ -75,7 +75,16 @@ impl Store {
 
     /// A thread's artifacts with all their versions, in the order they began.
     pub fn artifacts(&self, thread: &ThreadRef) -> Result<Vec<Artifact>, ReadError> {
-        self.readers().with(|conn| query::artifacts(conn, thread))
+        self.readers().with(|conn| query::artifacts(conn, thread, 0..usize::MAX))
+    }
+
+    /// Some of a thread's artifacts, counted from 0 in the order they began.
+    pub fn artifacts_within(
+        &self,
+        thread: &ThreadRef,
+        within: Range<usize>,
+    ) -> Result<Vec<Artifact>, ReadError> {
+        self.readers().with(|conn| query::artifacts(conn, thread, within))
     }
 
     /// An artifact with the versions asked for, if there are any.

@@ -79,6 +79,7 @@ fn seed(id: &str) -> String {
         event(r#""kind":"auth-required","authId":"ID","authType":"oauth2","prompt":"?""#),
         event(r#""kind":"tool-start","toolCallId":"ID","toolName":"t","arguments":{}"#),
         event(r#""kind":"file-write","artifactId":"ID","data":"x","index":0,"complete":true"#),
+        event(r#""kind":"file-write","artifactId":"ID","data":"y","index":0,"complete":true"#),
     ];
     format!("[{}]", all.join(","))
 }

@@ -3,10 +3,11 @@
 //! Invariant: what an act needs to be so is judged by the store's writer together with the append
 //! ([`selvedge_store::Guard`]), never here alone.
 
+mod artifacts;
 mod cancel;
 mod inputs;
 
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use http::Method;
 
 use crate::auth::Scope;
@@ -62,6 +63,41 @@ pub(super) fn routes() -> Vec<Route> {
             scope: Scope::Write,
             about: "Stop one tool call",
             handler: post(cancel::call),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/threads/{id}/artifacts",
+            scope: Scope::Read,
+            about: "The thread's artifacts with their versions",
+            handler: get(artifacts::list),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/threads/{id}/artifacts/{artifactId}",
+            scope: Scope::Read,
+            about: "An artifact with its versions",
+            handler: get(artifacts::show),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/threads/{id}/artifacts/{artifactId}/content",
+            scope: Scope::Read,
+            about: "Download a version of an artifact",
+            handler: get(artifacts::download),
+        },
+        Route {
+            method: Method::PUT,
+            path: "/api/threads/{id}/artifacts/{artifactId}/content",
+            scope: Scope::Write,
+            about: "Write the next version of an artifact",
+            handler: put(artifacts::put),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/threads/{id}/artifacts/{artifactId}/diff",
+            scope: Scope::Read,
+            about: "What differs between two versions of an artifact",
+            handler: get(artifacts::diff),
         },
     ]
 }

@@ -185,6 +185,6 @@ pub(super) fn new_id(root: Node<'_, '_>) -> Result<String, Error> {
 }
 
 /// A segment of a path.
-pub(super) fn encode(id: &str) -> String {
+pub(in crate::surface) fn encode(id: &str) -> String {
     form_urlencoded::byte_serialize(id.as_bytes()).collect::<String>().replace('+', "%20")
 }
