@@ -62,6 +62,7 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
             &[
                 ("query", "kind", "Only `input` or `auth`"),
                 ("query", "requireUser", "Only what only a user may answer"),
+                VISIBILITY,
                 MORE,
                 LIMIT,
             ],

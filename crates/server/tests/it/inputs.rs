@@ -155,6 +155,18 @@ async fn what_only_a_user_may_answer_no_agent_does() {
         {"kind":"input-required","inputId":"secret","visibility":"operator","inputType":"confirmation","prompt":"?"},
         {"kind":"auth-required","authId":"au","authType":"oauth2","prompt":"?"}]"#;
     send("/api/threads/t/events", 0, ask).await;
+    // Until lists have caught up with what was acknowledged.
+    while site.ask(Method::GET, "/api/inbox", &keys[1]).await.1["items"].as_array().unwrap().len()
+        < 3
+    {
+        tokio::task::yield_now().await;
+    }
+    for (key, query, count) in
+        [(1, "?visibility=internal", 3), (0, "", 3), (0, "?visibility=operator", 4)]
+    {
+        let (_, inbox) = site.ask(Method::GET, &format!("/api/inbox{query}"), &keys[key]).await;
+        assert_eq!(inbox["items"].as_array().unwrap().len(), count, "{key}{query}: {inbox}");
+    }
     let yes = r#"{"value":true}"#;
     for (path, key, body, status) in [
         ("/api/threads/t/inputs/user", 1, yes, 403),

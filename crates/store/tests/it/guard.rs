@@ -5,7 +5,7 @@ use std::sync::Arc;
 use selvedge_protocol::journal::fold::{ArtifactKind, TaskState};
 use selvedge_store::{
     Append, AppendError, Call, Create, Draft, Due, Guard, InboxKind, Instead, Key, Overdue, Store,
-    ThreadRef, Unfinished, Within,
+    TendError, ThreadRef, Unfinished, Within,
 };
 
 use crate::append::thread;
@@ -242,6 +242,8 @@ async fn while_all_is_built_anew_a_guarded_append_is_told_to_come_again() {
         done = store.rebuild(|_| {}) => panic!("{done:?} at once"),
         () = tokio::task::yield_now() => {}
     }
+    let there = store.thread(&thread("t")).unwrap().unwrap();
+    assert_eq!(store.fresh(&there).await, Err(TendError::Behind), "rather than half of it");
     let mut told_behind = false;
     let answered = loop {
         match store.append(guarded("t", input("i"), &[answer(1).as_str()])).await {
@@ -251,4 +253,7 @@ async fn while_all_is_built_anew_a_guarded_append_is_told_to_come_again() {
     };
     assert!(told_behind, "20,000 events are not projected in one step");
     assert_eq!(answered.first, 3);
+    store.fresh(&there).await.unwrap();
+    assert_eq!(store.pending(&there).unwrap(), []);
+    assert!(store.question(&there, InboxKind::Input, "i").unwrap().is_some());
 }

@@ -12,6 +12,7 @@ use selvedge_store::{
 };
 use serde_json::{Value, json};
 
+use super::stream::filter;
 use crate::auth::Principal;
 use crate::query::Query;
 use crate::{App, Error, ErrorCode};
@@ -62,7 +63,8 @@ pub(crate) async fn inbox(
         }
     };
     let user_only = matches!(query.get("requireUser"), Some("true" | "1"));
-    let asked = InboxQuery { kind, user_only, after, limit };
+    let sees = filter(&query, &principal)?.sees;
+    let asked = InboxQuery { kind, user_only, sees, after, limit };
     let tenant = principal.tenant.clone();
     let listed = app.blocking(move |store| Ok(store.inbox(&tenant, &asked)?)).await?;
     Ok(answer("items", listed, |item| waiting(&item)))
