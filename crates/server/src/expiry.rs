@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::Raw;
-use selvedge_store::{Append, AppendError, Due, Guard, InboxKind, ThreadKey};
+use selvedge_store::{
+    Append, AppendError, Due, Guard, InboxKind, ReadError, Store, ThreadKey, ThreadRef,
+};
 
 use crate::clock::now;
 use crate::event::Stamp;
+use crate::interrupt::interrupted;
 use crate::state::event_at;
 use crate::{App, Error};
 
@@ -22,6 +25,8 @@ const TOGETHER: usize = 256;
 const PERIOD: Duration = Duration::from_secs(1);
 /// The shortest one: what could not be told is not tried again at once.
 const BREATH: Duration = Duration::from_millis(20);
+/// What became of a task.
+const NOBODY: &str = "nobody answered in time";
 
 /// Closes questions as their time passes.
 pub(crate) async fn keep(app: App) {
@@ -48,14 +53,30 @@ pub(crate) async fn keep(app: App) {
     }
 }
 
-/// Tells that nobody answered. A task that waited for nothing else has failed.
+/// Tells that nobody answered. A task that waited for nothing else has failed, and what it called
+/// is interrupted.
 async fn expire(app: &App, thread: ThreadKey, due: Due) -> Result<(), Error> {
-    let (key, seq) = (thread.clone(), due.seq);
-    let asked = app.blocking(move |store| match store.thread(&key)? {
-        Some(there) => Ok(event_at(store, &there, seq)?),
-        None => Ok(None),
+    let (key, own) = (thread.clone(), due.clone());
+    let told = app.blocking(move |store| match store.thread(&key)? {
+        Some(there) => Ok(events(store, &there, &own)?),
+        None => Ok(Vec::new()),
     });
-    let seen = asked.await?.and_then(|asked| asked.get("visibility").map(Raw::to_owned));
+    let told = told.await?;
+    if told.is_empty() {
+        return Ok(());
+    }
+    let drafts = Stamp::new(&thread.id, now()).own(&told)?;
+    let append = Append::new(thread, drafts).guarded(Guard::Due(due));
+    match app.append(append).await {
+        // Deleted, answered, or something else came of it meanwhile: the next look shows.
+        Ok(_) | Err(AppendError::NotFound | AppendError::Instead(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn events(store: &Store, thread: &ThreadRef, due: &Due) -> Result<Vec<Event<'static>>, ReadError> {
+    let asked = event_at(store, thread, due.seq)?;
+    let seen = asked.as_ref().and_then(|asked| asked.get("visibility"));
     let name = match due.kind {
         InboxKind::Input => "inputId",
         InboxKind::Auth => "authId",
@@ -65,22 +86,19 @@ async fn expire(app: &App, thread: ThreadKey, due: Due) -> Result<(), Error> {
         Event::new(Kind::InputExpired)
             .with_str(name, &due.id)
             .with_some("taskId", task.clone())
-            .with_some("visibility", seen),
+            .with_some("visibility", seen.map(Raw::to_owned)),
     ];
     if due.stalls {
+        for call in &due.calls {
+            events.push(interrupted(store, thread, call, NOBODY)?);
+        }
         events.push(
             Event::new(Kind::TaskStatus)
                 .with_some("taskId", task)
                 .with_str("status", "failed")
                 .with_str("code", "timeout")
-                .with_str("message", "nobody answered in time"),
+                .with_str("message", NOBODY),
         );
     }
-    let drafts = Stamp::new(&thread.id, now()).own(&events)?;
-    let append = Append::new(thread, drafts).guarded(Guard::Due(due));
-    match app.append(append).await {
-        // Deleted, answered, or something else came of it meanwhile: the next look shows.
-        Ok(_) | Err(AppendError::NotFound | AppendError::Instead(_)) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    Ok(events)
 }

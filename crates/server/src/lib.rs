@@ -12,6 +12,7 @@ mod expiry;
 mod extract;
 mod fits;
 mod ingest;
+mod interrupt;
 mod metrics;
 mod openapi;
 #[cfg(feature = "otel")]

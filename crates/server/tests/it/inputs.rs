@@ -211,17 +211,22 @@ async fn a_question_that_nobody_answers_in_time_is_closed_once_and_its_task_fail
     site.thread("t").await;
     let ask = format!(
         r#"[{{"kind":"task-created","taskId":"k","initiator":"user"}},
+        {{"kind":"tool-start","taskId":"k","toolCallId":"c","toolName":"ask","arguments":{{}}}},
         {{"kind":"input-required","taskId":"k","inputId":"i","inputType":"confirmation","prompt":"?","expiresAt":"{}"}},
         {{"kind":"input-required","taskId":"k","inputId":"j","inputType":"confirmation","prompt":"?","expiresAt":"{}"}}]"#,
         soon(300),
         soon(600)
     );
-    let mut stream =
-        site.stream("/api/threads/t/stream?after=tail&kinds=input-expired,task-status", None).await;
+    let mut stream = site
+        .stream(
+            "/api/threads/t/stream?after=tail&kinds=input-expired,task-status,tool-complete",
+            None,
+        )
+        .await;
     stream.until_caught_up().await;
     site.post("/api/threads/t/events", ask).await;
     let mut told = Vec::new();
-    while told.len() < 3 {
+    while told.len() < 4 {
         let frame = stream.next().await;
         if frame.field("data").is_some() && frame.field("event").is_some() {
             told.push(frame.data());
@@ -229,7 +234,8 @@ async fn a_question_that_nobody_answers_in_time_is_closed_once_and_its_task_fail
     }
     assert_eq!((&told[0]["kind"], &told[0]["inputId"]), (&json!("input-expired"), &json!("i")));
     assert_eq!((&told[1]["kind"], &told[1]["inputId"]), (&json!("input-expired"), &json!("j")));
-    assert_eq!((&told[2]["status"], &told[2]["code"]), (&json!("failed"), &json!("timeout")));
+    assert_eq!((&told[2]["toolCallId"], &told[2]["outcome"]), (&json!("c"), &json!("interrupted")));
+    assert_eq!((&told[3]["status"], &told[3]["code"]), (&json!("failed"), &json!("timeout")));
     let (_, page) = site.get("/api/threads/t/events?kinds=input-expired").await;
     assert_eq!(page["entries"].as_array().unwrap().len(), 2);
     let got = refused(&site, "/api/threads/t/inputs/i", r#"{"value":true}"#).await;

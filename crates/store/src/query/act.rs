@@ -58,4 +58,6 @@ pub struct Due {
     pub task: Option<String>,
     /// Whether that task waits, and waits for nothing else.
     pub stalls: bool,
+    /// Tool calls of a task that does.
+    pub calls: Vec<Call>,
 }

@@ -132,6 +132,7 @@ async fn what_is_so_instead_is_told() {
         seq: 4,
         task: Some("k2".into()),
         stalls: true,
+        calls: vec![],
     };
     let items = vec![(thread("t"), expected.clone())];
     assert_eq!(overdue, Overdue { items, next: None });

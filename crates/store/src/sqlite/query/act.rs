@@ -134,11 +134,20 @@ pub(crate) fn due_now(
          WHERE i.thread = ?1 AND i.kind = ?2 AND i.id = ?3 AND i.closed IS NULL AND i.expires <= ?4",
     )?;
     let found = find.query_row(params![thread, kind.name(), id, now], |row| {
-        let stalls: Option<bool> = row.get(2)?;
-        let (id, seq, task) = (id.to_owned(), row.get::<_, i64>(0)? as u64, row.get(1)?);
-        Ok(Due { kind, id, seq, task, stalls: stalls == Some(true) })
+        let (seq, task) = (row.get::<_, i64>(0)? as u64, row.get(1)?);
+        let stalls = row.get::<_, Option<bool>>(2)? == Some(true);
+        Ok(Due { kind, id: id.to_owned(), seq, task, stalls, calls: Vec::new() })
     });
-    Ok(found.optional()?)
+    let Some(mut due) = found.optional()? else { return Ok(None) };
+    if due.stalls {
+        let mut find = conn.prepare_cached(
+            "SELECT id, tool, task, began, ended FROM call \
+             WHERE thread = ?1 AND task = ?2 AND ended IS NULL ORDER BY began, id",
+        )?;
+        let calls = find.query_map(params![thread, due.task], read)?;
+        due.calls = calls.collect::<rusqlite::Result<_>>()?;
+    }
+    Ok(Some(due))
 }
 
 /// Questions whose time has passed, and when the next one's will.

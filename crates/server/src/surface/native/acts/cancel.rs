@@ -10,7 +10,7 @@ use http::{HeaderMap, header};
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::Raw;
 use selvedge_store::{
-    Append, AppendError, Call, Guard, Instead, Key, ReadError, Store, ThreadRef, Unfinished, Within,
+    Append, AppendError, Guard, Instead, Key, ReadError, Store, ThreadRef, Unfinished, Within,
 };
 use serde_json::{Value, json};
 
@@ -18,8 +18,9 @@ use crate::auth::Principal;
 use crate::clock::now;
 use crate::event::Stamp;
 use crate::extract::{Id, Ids, Payload};
+use crate::interrupt::interrupted;
 use crate::query::Query;
-use crate::state::{self, event_at};
+use crate::state;
 use crate::surface::native::events::{key_of, told};
 use crate::surface::native::stream::filter;
 use crate::surface::native::threads::{body_object, text_member};
@@ -31,6 +32,8 @@ const PAGE: usize = 200;
 const PAGE_MAX: usize = 1000;
 /// How often a cancel is tried while tasks come and go under it.
 const TRIES: usize = 16;
+/// What became of a tool call.
+const CANCELED: &str = "canceled";
 
 /// `GET /api/threads/{id}/tasks`: in the order they began, each with its parent and children.
 pub(crate) async fn tasks(
@@ -104,7 +107,7 @@ pub(crate) async fn call(
     let there = app.fresh(&principal.thread(&id)).await?;
     let own = call.clone();
     let found = app.blocking(move |store| match store.call(&there, &own)? {
-        Some(call) => Ok(Some((interrupted(store, &there, &call)?, call))),
+        Some(call) => Ok(Some((interrupted(store, &there, &call, CANCELED)?, call))),
         None => Ok(None),
     });
     let Some((end, found)) = found.await? else {
@@ -205,7 +208,7 @@ fn ends(
     let mut out = Vec::new();
     let calls_of = |task: Option<&str>| {
         let calls = found.calls.iter().filter(move |call| call.task.as_deref() == task);
-        calls.map(|call| interrupted(store, thread, call)).collect::<Result<Vec<_>, _>>()
+        calls.map(|call| interrupted(store, thread, call, CANCELED)).collect::<Result<Vec<_>, _>>()
     };
     out.extend(calls_of(None)?);
     for task in &found.tasks {
@@ -218,22 +221,4 @@ fn ends(
         );
     }
     Ok(out)
-}
-
-/// The end of a call that nobody waits for; whoever sees its beginning sees it.
-fn interrupted(
-    store: &Store,
-    thread: &ThreadRef,
-    call: &Call,
-) -> Result<Event<'static>, ReadError> {
-    let began = event_at(store, thread, call.began)?;
-    let seen = began.as_ref().and_then(|began| began.get("visibility"));
-    Ok(Event::new(Kind::ToolComplete)
-        .with_some("taskId", call.task.as_deref().map(Raw::string))
-        .with_str("toolCallId", &call.id)
-        .with_str("toolName", call.tool.as_deref().unwrap_or("unknown"))
-        .with("success", Raw::Ref("false"))
-        .with_str("outcome", "interrupted")
-        .with_str("error", "canceled")
-        .with_some("visibility", seen.map(Raw::to_owned)))
 }
