@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
+use crate::act::{self, InboxAct};
 use crate::args;
 use crate::error::Error;
 use crate::remote::{self, Remote};
@@ -38,13 +39,18 @@ pub(crate) struct ThreadsArgs {
     common: Common,
 }
 
-/// List what waits for someone, the oldest first
+/// List what waits for someone, the oldest first, or answer it
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
   Everything that waits, for other tools:
-      selvedge inbox --format json | jq .prompt")]
+      selvedge inbox --format json | jq .prompt
+  Say yes to a question:
+      selvedge inbox answer t1 approve-1 true")]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct InboxArgs {
+    #[command(subcommand)]
+    act: Option<InboxAct>,
     #[command(flatten)]
     common: Common,
 }
@@ -85,12 +91,16 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode, Error> {
 
 /// Lists what waits.
 pub(crate) fn inbox(args: &InboxArgs) -> Result<ExitCode, Error> {
+    if let Some(act) = &args.act {
+        return act::inbox(act);
+    }
     list(&args.common, "/api/inbox", Vec::new(), "items", |item| {
         let (name, dim) = (args::NAME, args::DIM);
         format!(
-            "{name}{:<38}{name:#} {:<5} {dim}{:<24}{dim:#} {}",
+            "{name}{:<38}{name:#} {:<5} {:<24} {dim}{:<24}{dim:#} {}",
             text(item, "thread").unwrap_or_default(),
             text(item, "kind").unwrap_or_default(),
+            visible(&text(item, "id").unwrap_or_default()),
             text(item, "at").unwrap_or_default(),
             visible(&text(item, "prompt").unwrap_or_default())
         )
@@ -140,11 +150,12 @@ fn list(
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(of: &Value, name: &str) -> Option<String> {
+/// A member that is text.
+pub(crate) fn text(of: &Value, name: &str) -> Option<String> {
     of[name].as_str().map(str::to_owned)
 }
 
 /// Control characters would play with the terminal.
-fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

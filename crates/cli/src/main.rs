@@ -6,8 +6,10 @@
 //! Invariant: the exit code is 0 when all went well, 1 when `validate` found errors, 2 when a
 //! command could not do its work.
 
+mod act;
 mod append;
 mod args;
+mod artifacts;
 mod bench;
 mod canon;
 mod convert;
@@ -60,6 +62,8 @@ enum Command {
     Export(transfer::ExportArgs),
     Search(lists::SearchArgs),
     Inbox(lists::InboxArgs),
+    Cancel(act::CancelArgs),
+    Artifacts(artifacts::Args),
     Convert(convert::Args),
     Validate(validate::Args),
     Inspect(inspect::Args),
@@ -76,6 +80,8 @@ fn main() -> ExitCode {
         Command::Threads(args) => lists::threads(&args),
         Command::Search(args) => lists::search(&args),
         Command::Inbox(args) => lists::inbox(&args),
+        Command::Cancel(args) => act::cancel(&args),
+        Command::Artifacts(args) => artifacts::run(&args),
         Command::Tail(args) => tail::run(&args),
         Command::Append(args) => append::run(&args),
         Command::Import(args) => transfer::import(&args),

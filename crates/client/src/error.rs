@@ -22,6 +22,8 @@ pub enum Error {
         message: String,
         /// JSON pointer into what was sent.
         pointer: Option<String>,
+        /// More for programs, such as the event that answered first; null if there is none.
+        details: serde_json::Value,
     },
     /// The answer is not what the server should give.
     #[error("unexpected answer: {0}")]

@@ -15,11 +15,13 @@
 //! # }
 //! ```
 
+mod acts;
 mod error;
 mod frames;
 mod requests;
 mod tail;
 
+pub use acts::{Acts, Base, NewVersion, Version, Written};
 pub use error::Error;
 pub use frames::{Frame, Frames};
 pub use requests::{Appended, Client, Pieces};

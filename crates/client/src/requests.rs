@@ -87,8 +87,11 @@ impl Client {
     /// A thread in any dialect, as it arrives.
     pub async fn export(&self, thread: &str, query: &[(&str, String)]) -> Result<Pieces, Error> {
         let path = format!("/api/threads/{}/export", segment(thread));
-        let response = self.send(self.request(Method::GET, &path).query(query)).await?;
-        Ok(Pieces { response, url: self.base.clone() })
+        self.pieces(self.request(Method::GET, &path).query(query)).await
+    }
+
+    pub(crate) async fn pieces(&self, request: RequestBuilder) -> Result<Pieces, Error> {
+        Ok(Pieces { response: self.send(request).await?, url: self.base.clone() })
     }
 
     /// Follows a thread, through lost connections.
@@ -120,10 +123,11 @@ impl Client {
             code: error["code"].as_str().unwrap_or_default().to_owned(),
             message,
             pointer: error["pointer"].as_str().map(str::to_owned),
+            details: error["details"].clone(),
         })
     }
 
-    async fn json(&self, request: RequestBuilder) -> Result<Value, Error> {
+    pub(crate) async fn json(&self, request: RequestBuilder) -> Result<Value, Error> {
         let response = self.send(request).await?;
         let text = response
             .text()
@@ -148,7 +152,7 @@ impl Pieces {
     }
 }
 
-fn appended(answer: &Value) -> Result<Appended, Error> {
+pub(crate) fn appended(answer: &Value) -> Result<Appended, Error> {
     let number = |name: &str| {
         answer[name].as_u64().ok_or_else(|| Error::Answer(format!("`{name}` is missing")))
     };

@@ -198,6 +198,14 @@ impl App {
         result
     }
 
+    /// Appends to a thread that must be there.
+    pub(crate) async fn append_to(&self, id: &str, append: Append) -> Result<Appended, Error> {
+        self.append(append).await.map_err(|error| match error {
+            AppendError::NotFound => Error::no_thread(id),
+            other => other.into(),
+        })
+    }
+
     /// Whether appends are likely to be taken.
     pub(crate) fn is_ready(&self) -> bool {
         let failed = self.inner.failed.load(Ordering::Relaxed);
@@ -245,6 +253,13 @@ impl App {
         let wanted = key.clone();
         let found = self.blocking(move |store| Ok(store.thread(&wanted)?)).await?;
         found.ok_or_else(|| Error::no_thread(&key.id))
+    }
+
+    /// The thread, which must be there, with all that is known of it up to date.
+    pub(crate) async fn fresh(&self, key: &ThreadKey) -> Result<ThreadRef, Error> {
+        let thread = self.thread(key).await?;
+        self.inner.store.fresh(&thread).await?;
+        Ok(thread)
     }
 }
 

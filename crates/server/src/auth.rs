@@ -73,6 +73,8 @@ pub(crate) struct Principal {
     pub(crate) pass: Pass,
     /// When that ends by itself, in milliseconds since 1970.
     pub(crate) expires: Option<i64>,
+    /// Whom a token was made for.
+    pub(crate) subject: Option<Arc<str>>,
 }
 
 /// What a caller was let in by.
@@ -99,12 +101,19 @@ impl Principal {
         } else {
             Visibility::Participants
         };
-        Self { tenant, sees, scopes, name, pass, expires: None }
+        Self { tenant, sees, scopes, name, pass, expires: None, subject: None }
     }
 
     /// Whether they may do what needs a scope.
     pub(crate) fn may(&self, needed: Scope) -> bool {
         needed == Scope::Nobody || self.scopes.iter().any(|own| own.includes(needed))
+    }
+
+    /// Whether they can only be an agent: they may write because they may work, and for no other
+    /// reason.
+    pub(crate) fn is_agent(&self) -> bool {
+        let other = [Scope::Write, Scope::Operator];
+        self.scopes.contains(&Scope::Agent) && !other.iter().any(|s| self.scopes.contains(s))
     }
 
     /// A thread of the caller's own tenant.

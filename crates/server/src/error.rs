@@ -3,12 +3,14 @@
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use selvedge_protocol::json::quote;
-use selvedge_store::{AppendError, ReadError};
+use selvedge_store::{AppendError, Instead, ReadError, TendError};
 
 /// A stable name for what went wrong. Each has a line in `docs/errors.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "documented in docs/errors.md")]
 pub enum ErrorCode {
+    AlreadyAnswered,
+    AlreadyOver,
     BadCursor,
     BadEvent,
     BadJson,
@@ -18,6 +20,7 @@ pub enum ErrorCode {
     Busy,
     Conflict,
     EventTooLarge,
+    Expired,
     Forbidden,
     Internal,
     KeyReused,
@@ -31,11 +34,14 @@ pub enum ErrorCode {
     TooManyEvents,
     Unauthorized,
     UnknownDialect,
+    VersionConflict,
 }
 
 impl ErrorCode {
     /// Every code.
     pub const ALL: &'static [Self] = &[
+        Self::AlreadyAnswered,
+        Self::AlreadyOver,
         Self::BadCursor,
         Self::BadEvent,
         Self::BadJson,
@@ -45,6 +51,7 @@ impl ErrorCode {
         Self::Busy,
         Self::Conflict,
         Self::EventTooLarge,
+        Self::Expired,
         Self::Forbidden,
         Self::Internal,
         Self::KeyReused,
@@ -58,11 +65,14 @@ impl ErrorCode {
         Self::TooManyEvents,
         Self::Unauthorized,
         Self::UnknownDialect,
+        Self::VersionConflict,
     ];
 
     /// Its name on the wire.
     pub fn name(self) -> &'static str {
         match self {
+            Self::AlreadyAnswered => "already_answered",
+            Self::AlreadyOver => "already_over",
             Self::BadCursor => "bad_cursor",
             Self::BadEvent => "bad_event",
             Self::BadJson => "bad_json",
@@ -72,6 +82,7 @@ impl ErrorCode {
             Self::Busy => "busy",
             Self::Conflict => "conflict",
             Self::EventTooLarge => "event_too_large",
+            Self::Expired => "expired",
             Self::Forbidden => "forbidden",
             Self::Internal => "internal",
             Self::KeyReused => "key_reused",
@@ -85,6 +96,7 @@ impl ErrorCode {
             Self::TooManyEvents => "too_many_events",
             Self::Unauthorized => "unauthorized",
             Self::UnknownDialect => "unknown_dialect",
+            Self::VersionConflict => "version_conflict",
         }
     }
 
@@ -100,7 +112,12 @@ impl ErrorCode {
             | Self::EventTooLarge
             | Self::TooManyEvents => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Busy | Self::RateLimited => StatusCode::TOO_MANY_REQUESTS,
-            Self::Conflict | Self::ThreadExists => StatusCode::CONFLICT,
+            Self::AlreadyAnswered
+            | Self::AlreadyOver
+            | Self::Conflict
+            | Self::ThreadExists
+            | Self::VersionConflict => StatusCode::CONFLICT,
+            Self::Expired => StatusCode::GONE,
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
@@ -161,6 +178,33 @@ impl Error {
         Self::new(ErrorCode::NotFound, format!("thread `{id}` not found"))
     }
 
+    /// What is so instead of what an act needs.
+    fn instead(instead: &Instead) -> Self {
+        let code = match instead {
+            Instead::Unknown => ErrorCode::NotFound,
+            Instead::Answered { .. } => ErrorCode::AlreadyAnswered,
+            Instead::Expired => ErrorCode::Expired,
+            Instead::Over { .. } | Instead::Ended { .. } => ErrorCode::AlreadyOver,
+            Instead::Version { .. } | Instead::Unsealed { .. } | Instead::OtherKind { .. } => {
+                ErrorCode::VersionConflict
+            }
+            Instead::Changed => ErrorCode::Busy,
+        };
+        let error = Self::new(code, instead.to_string());
+        match instead {
+            Instead::Answered { seq } | Instead::Ended { seq } => {
+                error.with(format!("{{\"seq\":{seq}}}"))
+            }
+            Instead::Over { state } => error.with(format!("{{\"state\":\"{}\"}}", state.name())),
+            Instead::Version { version } => error.with(format!("{{\"version\":{version}}}")),
+            Instead::Unsealed { version } => {
+                error.with(format!("{{\"version\":{version},\"complete\":false}}"))
+            }
+            Instead::OtherKind { kind } => error.with(format!("{{\"kind\":\"{}\"}}", kind.name())),
+            Instead::Unknown | Instead::Expired | Instead::Changed => error,
+        }
+    }
+
     /// The answer's body.
     pub fn body(&self) -> String {
         let mut out = format!(
@@ -206,6 +250,7 @@ impl From<AppendError> for Error {
             AppendError::Conflict { head, .. } => {
                 Self::new(ErrorCode::Conflict, message).with(format!("{{\"head\":{head}}}"))
             }
+            AppendError::Instead(instead) => Self::instead(&instead),
             AppendError::KeyReused => Self::new(ErrorCode::KeyReused, message),
             AppendError::BadBranch { .. } => Self::new(ErrorCode::BadParameter, message).at("/at"),
             AppendError::BadId { .. } => Self::new(ErrorCode::BadParameter, message).at("/id"),
@@ -216,9 +261,20 @@ impl From<AppendError> for Error {
                 Self::new(ErrorCode::EventTooLarge, message).at(format!("/{index}"))
             }
             AppendError::BatchTooLarge { .. } => Self::new(ErrorCode::BatchTooLarge, message),
-            AppendError::Busy => Self::new(ErrorCode::Busy, message),
+            AppendError::Busy | AppendError::Behind => Self::new(ErrorCode::Busy, message),
             AppendError::Closed | AppendError::Storage(_) => Self::new(ErrorCode::Storage, message),
         }
+    }
+}
+
+impl From<TendError> for Error {
+    fn from(error: TendError) -> Self {
+        let code = match &error {
+            TendError::NotFound => ErrorCode::NotFound,
+            TendError::Busy | TendError::Behind => ErrorCode::Busy,
+            TendError::Closed | TendError::Storage(_) => ErrorCode::Storage,
+        };
+        Self::new(code, error.to_string())
     }
 }
 

@@ -1,8 +1,8 @@
 //! Events on their way in: checked, stamped, put on one line.
 
 use selvedge_protocol::diagnostic::Report;
-use selvedge_protocol::journal::Kind;
 use selvedge_protocol::journal::kind::{self, COMMON};
+use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Doc, Node, Style, SyntaxError, from_utf8, print, quote};
 use selvedge_protocol::{time, validate};
 use selvedge_store::Draft;
@@ -51,6 +51,17 @@ impl Stamp {
             drafts.push(self.event(doc.root(), &pointer)?);
             at += used;
         }
+    }
+
+    /// Events of the server's own.
+    pub(crate) fn own(&self, events: &[Event<'_>]) -> Result<Vec<Draft>, Error> {
+        let one = |event: &Event<'_>| {
+            let mut text = String::new();
+            event.write(&mut text);
+            let doc = Doc::parse(&text).map_err(|error| bad_json(error, 0))?;
+            self.event(doc.root(), "")
+        };
+        events.iter().map(one).collect()
     }
 
     /// One event, checked and stamped.

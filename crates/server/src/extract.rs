@@ -28,6 +28,20 @@ impl FromRequest<App> for Payload {
     }
 }
 
+/// The ids in a path such as `/api/threads/{id}/inputs/{inputId}`.
+pub(crate) struct Ids(pub(crate) String, pub(crate) String);
+
+impl FromRequestParts<App> for Ids {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        match Path::<(String, String)>::from_request_parts(parts, app).await {
+            Ok(Path((thread, own))) => Ok(Self(thread, own)),
+            Err(error) => Err(Error::new(ErrorCode::BadParameter, error.body_text())),
+        }
+    }
+}
+
 /// The id in a path such as `/api/threads/{id}`.
 pub(crate) struct Id(pub(crate) String);
 

@@ -4,11 +4,15 @@ pub mod app;
 mod auth;
 mod clock;
 mod coalesce;
+mod diff;
 mod edge;
 mod error;
 mod event;
+mod expiry;
 mod extract;
+mod fits;
 mod ingest;
+mod interrupt;
 mod metrics;
 mod openapi;
 #[cfg(feature = "otel")]

@@ -4,6 +4,7 @@
 //! here, and `schema.rs` says what the bodies are. The
 //! result is in `docs/openapi.json`, and a test fails when the two differ.
 
+mod acts;
 mod schema;
 
 use http::Method;
@@ -23,13 +24,14 @@ const FILTERS: [Parameter; 9] = [
     ("query", "thoughts", "The wordiest thoughts: off, brief, normal or detailed"),
     ("query", "thoughtTypes", "Only thoughts of these types"),
     ("query", "minConfidence", "Only thoughts at least so confident, from 0 to 1"),
-    (
-        "query",
-        "visibility",
-        "What to see, within what the key may: public, participants, operator or internal",
-    ),
+    VISIBILITY,
     ("query", "access_token", "The key, where no header can be sent; it is never logged"),
 ];
+const VISIBILITY: Parameter = (
+    "query",
+    "visibility",
+    "What to see, within what the key may: public, participants, operator or internal",
+);
 const AFTER: Parameter = ("query", "after", "Where to begin: a cursor, `earliest` or `tail`");
 const LAST: Parameter = ("header", "Last-Event-ID", "The last id seen; counts more than `after`");
 const LIMIT: Parameter = ("query", "limit", "Entries at most");
@@ -60,6 +62,7 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
             &[
                 ("query", "kind", "Only `input` or `auth`"),
                 ("query", "requireUser", "Only what only a user may answer"),
+                VISIBILITY,
                 MORE,
                 LIMIT,
             ],
@@ -68,6 +71,55 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
         ("GET", "/api/search") => {
             (&[("query", "q", "Words; quoted ones together, `word*` any ending"), MORE, LIMIT], &[])
         }
+        ("GET", "/api/threads/{id}/inputs") => (
+            &[
+                ("query", "after", "Only what was asked after this sequence number"),
+                LIMIT,
+                VISIBILITY,
+            ],
+            &[],
+        ),
+        ("GET", "/api/threads/{id}/tasks") => (&[MORE, LIMIT], &FILTERS),
+        ("GET", "/api/threads/{id}/artifacts") => (&[MORE, LIMIT, VISIBILITY], &[]),
+        ("GET", "/api/threads/{id}/artifacts/{artifactId}") => (&[VISIBILITY], &[]),
+        ("GET", "/api/threads/{id}/artifacts/{artifactId}/content") => (
+            &[
+                ("query", "version", "Which one; the latest unless told"),
+                ("query", "format", "Of a dataset: json, csv or ndjson"),
+                VISIBILITY,
+                ("header", "If-None-Match", "The version that is known already"),
+            ],
+            &[],
+        ),
+        ("PUT", "/api/threads/{id}/artifacts/{artifactId}/content") => (
+            &[
+                ("query", "kind", "file (unless told), data or dataset"),
+                ("query", "name", "What it is called"),
+                ("query", "description", "What it is"),
+                ("query", "taskId", "The task that writes it"),
+                ("query", "visibility", "Who may see it; participants unless told"),
+                ("header", "If-Match", "The version it must have, such as \"3\""),
+                ("header", "If-None-Match", "`*`: only if it is not there"),
+                ONCE,
+            ],
+            &[],
+        ),
+        ("GET", "/api/threads/{id}/artifacts/{artifactId}/diff") => (
+            &[
+                ("query", "from", "The older version; the one before unless told"),
+                ("query", "to", "The newer version; the latest unless told"),
+                VISIBILITY,
+            ],
+            &[],
+        ),
+        (
+            "POST",
+            "/api/threads/{id}/inputs/{inputId}"
+            | "/api/threads/{id}/auths/{authId}"
+            | "/api/threads/{id}/cancel"
+            | "/api/threads/{id}/tasks/{taskId}/cancel"
+            | "/api/threads/{id}/tool-calls/{toolCallId}/cancel",
+        ) => (&[ONCE], &[]),
         ("PATCH", "/api/threads/{id}") => (&[ONCE], &[]),
         ("GET", "/api/threads/{id}") => (&[AT], &FILTERS),
         ("GET", "/api/threads/{id}/events") => (&[AFTER, LIMIT], &FILTERS),
@@ -173,7 +225,10 @@ fn operation(route: &Route) -> Value {
             members.insert("x-scope".to_owned(), route.scope.name().into());
         }
         if let Some(schema) = takes {
-            let body = json!({"content": {"application/json": {"schema": schema}}});
+            // What is put is what it is; all else is JSON.
+            let other = (route.method == Method::PUT).then(|| ("*/*".to_owned(), json!({})));
+            let json = ("application/json".to_owned(), json!({"schema": schema}));
+            let body = json!({"content": Map::from_iter(other.into_iter().chain([json]))});
             members.insert("requestBody".to_owned(), body);
         }
     }
@@ -208,6 +263,22 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("GET", "/api/inbox") => ("", "Inbox"),
         ("GET", "/api/search") => ("", "Results"),
         ("GET", "/health" | "/health/live") => ("", "Health"),
+        ("GET", "/api/threads/{id}/inputs") => ("", "Inputs"),
+        ("POST", "/api/threads/{id}/inputs/{inputId}") => ("Answer", "Appended"),
+        ("POST", "/api/threads/{id}/auths/{authId}") => ("Authenticated", "Appended"),
+        ("GET", "/api/threads/{id}/tasks") => ("", "Tasks"),
+        (
+            "POST",
+            "/api/threads/{id}/cancel"
+            | "/api/threads/{id}/tasks/{taskId}/cancel"
+            | "/api/threads/{id}/tool-calls/{toolCallId}/cancel",
+        ) => ("Cancel", "Appended"),
+        ("GET", "/api/threads/{id}/artifacts") => ("", "Artifacts"),
+        ("GET", "/api/threads/{id}/artifacts/{artifactId}") => ("", "Artifact"),
+        ("PUT", "/api/threads/{id}/artifacts/{artifactId}/content") => {
+            return (Some(json!({})), Some(schema::named("Written")));
+        }
+        ("GET", "/api/threads/{id}/artifacts/{artifactId}/diff") => ("", "ArtifactDiff"),
         _ => ("", ""),
     };
     let some = |name: &str| (!name.is_empty()).then(|| schema::named(name));

@@ -37,6 +37,16 @@ impl<'a> Query<'a> {
         pairs.collect::<Vec<_>>().into_iter()
     }
 
+    /// How many are asked for: some number unless told, and never more than another.
+    pub(crate) fn limit(&self, unless: usize, most: usize) -> Result<usize, Error> {
+        let is = format!("a number from 1 to {most}");
+        let limit = self.parsed("limit", &is)?.unwrap_or(unless);
+        if (1..=most).contains(&limit) {
+            return Ok(limit);
+        }
+        Err(Error::new(ErrorCode::BadParameter, format!("`limit` must be {is}")))
+    }
+
     /// A value of another type than text.
     pub(crate) fn parsed<T: FromStr>(&self, name: &str, is: &str) -> Result<Option<T>, Error> {
         let Some(text) = self.get(name) else { return Ok(None) };

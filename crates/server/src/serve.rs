@@ -21,7 +21,7 @@ use tower_service::Service as _;
 use crate::app::Closing;
 use crate::auth::guard::Peer;
 use crate::metrics::Metrics;
-use crate::{App, Error, ErrorCode, router};
+use crate::{App, Error, ErrorCode, expiry, router};
 
 /// How long a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -41,6 +41,7 @@ pub async fn serve(
     keeping.spawn(keep(app.clone()));
     #[cfg(feature = "otel")]
     let (last, traces) = traces(&app);
+    keeping.spawn(expiry::keep(app.clone()));
     let router = router(app.clone());
     let slots = Arc::new(Semaphore::new(app.options().connections));
     let mut open = JoinSet::new();

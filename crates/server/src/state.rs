@@ -41,6 +41,20 @@ pub(crate) fn fold(
     Ok(state)
 }
 
+/// The event at a place of a journal. Blocks for the disk.
+pub(crate) fn event_at(
+    store: &Store,
+    thread: &ThreadRef,
+    seq: u64,
+) -> Result<Option<Event<'static>>, ReadError> {
+    let page = store.read(thread, seq.saturating_sub(1), 1, usize::MAX)?;
+    let found = page.entries.into_iter().find(|entry| entry.seq == seq);
+    Ok(found.and_then(|entry| {
+        let doc = Doc::parse(from_utf8(&entry.event).ok()?).ok()?;
+        Event::parse(doc.root()).map(|event| event.to_owned())
+    }))
+}
+
 /// The state as JSON, with the cursor it stands for.
 pub(crate) fn json(id: &str, cursor: Cursor, head: u64, state: &State) -> String {
     let thread = state.thread.as_ref();
@@ -135,7 +149,8 @@ fn participant(of: &selvedge_protocol::journal::fold::Participant) -> Value {
     Value::Object(out)
 }
 
-fn task(of: &selvedge_protocol::journal::fold::Task) -> Value {
+/// A task as JSON.
+pub(crate) fn task(of: &selvedge_protocol::journal::fold::Task) -> Value {
     json!({
         "id": of.id,
         "parent": of.parent,

@@ -4,11 +4,12 @@
 use std::ops::Range;
 
 use crate::query::{
-    Artifact, Call, DayUsage, Due, Found, InboxItem, InboxKind, InboxQuery, Listed, Participant,
-    Place, Summary, Task, ThreadQuery, Unfinished, Usage, Wanted, WhichVersion, Within,
+    Artifact, Call, DayUsage, Found, InboxItem, InboxKind, InboxQuery, Listed, Overdue,
+    Participant, Place, Summary, Task, ThreadQuery, Unfinished, Usage, Wanted, WhichVersion,
+    Within,
 };
 use crate::sqlite::query;
-use crate::{ReadError, Store, ThreadKey, ThreadRef};
+use crate::{ReadError, Store, ThreadRef};
 
 impl Store {
     /// A page of threads, the one that was updated last first. A thread that is updated meanwhile
@@ -57,13 +58,8 @@ impl Store {
         self.readers().with(|conn| query::question(conn, thread, kind, id))
     }
 
-    /// Questions whose time has passed at a moment, those that passed first first, each with its
-    /// thread; and when the time of the next one passes.
-    pub fn due(
-        &self,
-        now: i64,
-        limit: usize,
-    ) -> Result<(Vec<(ThreadKey, Due)>, Option<i64>), ReadError> {
+    /// Questions whose time has passed at a moment, and when the time of the next one passes.
+    pub fn due(&self, now: i64, limit: usize) -> Result<Overdue, ReadError> {
         self.readers().with(|conn| query::due(conn, now, limit))
     }
 
@@ -79,7 +75,16 @@ impl Store {
 
     /// A thread's artifacts with all their versions, in the order they began.
     pub fn artifacts(&self, thread: &ThreadRef) -> Result<Vec<Artifact>, ReadError> {
-        self.readers().with(|conn| query::artifacts(conn, thread))
+        self.readers().with(|conn| query::artifacts(conn, thread, 0..usize::MAX))
+    }
+
+    /// Some of a thread's artifacts, counted from 0 in the order they began.
+    pub fn artifacts_within(
+        &self,
+        thread: &ThreadRef,
+        within: Range<usize>,
+    ) -> Result<Vec<Artifact>, ReadError> {
+        self.readers().with(|conn| query::artifacts(conn, thread, within))
     }
 
     /// An artifact with the versions asked for, if there are any.

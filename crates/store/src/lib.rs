@@ -39,7 +39,7 @@ pub use live::{Ahead, Tail};
 pub use progress::Progress;
 pub use query::{
     Artifact, ArtifactVersion, Call, DayUsage, Due, Found, InboxItem, InboxKind, InboxQuery,
-    Listed, Participant, Piece, Place, Scalar, Summary, Task, ThreadQuery, ThreadStatus,
+    Listed, Overdue, Participant, Piece, Place, Scalar, Summary, Task, ThreadQuery, ThreadStatus,
     Unfinished, Usage, Wanted, WhichVersion, Within,
 };
 pub use store::{Options, Store};

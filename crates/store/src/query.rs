@@ -10,7 +10,7 @@ mod task;
 mod thread;
 mod usage;
 
-pub use act::{Call, Due, Unfinished, Within};
+pub use act::{Call, Due, Overdue, Unfinished, Within};
 pub use artifact::{Artifact, ArtifactVersion, WhichVersion};
 pub use inbox::{InboxItem, InboxKind, InboxQuery};
 pub use place::{Listed, Place};

@@ -108,7 +108,7 @@ impl Store {
     /// Waits until what can be asked of a thread tells of all that was appended to it. Refused
     /// while all of it is built anew.
     pub async fn fresh(&self, thread: &ThreadRef) -> Result<(), TendError> {
-        // What is written down where rows are is written together with what they mean.
+        // Where rows are is written down together with what they mean, as a rule.
         if self.inner.readers.is_followed(thread) {
             return Ok(());
         }

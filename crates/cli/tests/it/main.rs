@@ -1,6 +1,7 @@
 //! What the command promises, tried on the built binary.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod acts;
 mod canon;
 mod convert;
 mod docs;

@@ -103,6 +103,7 @@ impl Tokens {
         };
         let name = format!("{tenant}/{subject}");
         let mut principal = Principal::new(tenant.into(), scopes, name.into(), Pass::Token);
+        principal.subject = Some(subject.into());
         let end = claims.get("exp").and_then(Value::as_f64).unwrap_or(0.0);
         principal.expires = Some((end as i64).saturating_add(LEEWAY as i64).saturating_mul(1000));
         Ok(principal)

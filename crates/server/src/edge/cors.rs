@@ -37,7 +37,8 @@ pub(super) fn add(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
         ),
         (
             header::ACCESS_CONTROL_EXPOSE_HEADERS,
-            "etag, location, retry-after, thread-epoch, x-request-id",
+            "artifact-complete, artifact-version, content-disposition, etag, location, \
+             retry-after, thread-epoch, x-request-id",
         ),
         (header::ACCESS_CONTROL_MAX_AGE, "600"),
     ] {

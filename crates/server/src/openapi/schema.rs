@@ -13,7 +13,7 @@ pub(super) fn components() -> Value {
     let count = json!({"type": "integer", "minimum": 0});
     let time = json!({"type": ["string", "null"], "format": "date-time"});
     let any_object = json!({"type": "object"});
-    json!({
+    let mut all = json!({
         "Event": event(),
         "Error": error(),
         "Cursor": {"type": "string", "pattern": "^[0-9]+\\.[0-9]+$", "description": "`<epoch>.<seq>`"},
@@ -117,7 +117,11 @@ pub(super) fn components() -> Value {
         "Threads": listed("threads", "Summary"),
         "Inbox": listed("items", "Waiting"),
         "Results": listed("results", "Found"),
-    })
+    });
+    if let Some(all) = all.as_object_mut() {
+        all.extend(super::acts::components());
+    }
+    all
 }
 
 /// An event: its kind, and the fields of its kind.
@@ -186,7 +190,7 @@ fn listed(name: &'static str, of: &str) -> Value {
     object(&[(name, list(named(of))), ("next", next)], &[])
 }
 
-fn list(of: Value) -> Value {
+pub(super) fn list(of: Value) -> Value {
     json!({"type": "array", "items": of})
 }
 
@@ -195,7 +199,7 @@ pub(super) fn named(name: &str) -> Value {
 }
 
 /// An object with what it must and may have.
-fn object(must: &[(&str, Value)], may: &[(&str, Value)]) -> Value {
+pub(super) fn object(must: &[(&str, Value)], may: &[(&str, Value)]) -> Value {
     let all = must.iter().chain(may).map(|(name, value)| ((*name).to_owned(), value.clone()));
     let required: Vec<&str> = must.iter().map(|(name, _)| *name).collect();
     json!({"type": "object", "properties": all.collect::<Map<_, _>>(), "required": required})

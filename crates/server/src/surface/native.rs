@@ -1,5 +1,6 @@
 //! The native API: small, and everything else is a view of it.
 
+mod acts;
 mod branch;
 mod events;
 mod lists;
@@ -15,7 +16,7 @@ use crate::auth::Scope;
 use crate::routes::Route;
 
 pub(crate) fn routes() -> Vec<Route> {
-    vec![
+    let mut all = vec![
         Route {
             method: Method::POST,
             path: "/api/threads",
@@ -121,5 +122,7 @@ pub(crate) fn routes() -> Vec<Route> {
             about: "Make a thread from a source in any dialect",
             handler: post(transfer::import),
         },
-    ]
+    ];
+    all.extend(acts::routes());
+    all
 }

@@ -1,10 +1,13 @@
 //! What the server promises, over real connections.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod artifacts;
 mod auth;
 mod branch;
+mod cancel;
 mod cut;
 mod edge;
+mod inputs;
 mod lists;
 mod matrix;
 mod operations;

@@ -43,6 +43,8 @@ fn expected(route: &Route, caller: &Caller, whose: Whose) -> Expected {
         (Grants::Nothing, _) => Expected::Status(401),
         (Grants::Scope(own), needed) if !own.includes(needed) => Expected::Status(403),
         _ if whose == Whose::Foreign && about_a_thread => Expected::Status(404),
+        // Credentials come from a user, whatever else an agent may.
+        (Grants::Scope(Scope::Agent), _) if route.path.contains("/auths/") => Expected::Status(403),
         _ => Expected::Admitted,
     }
 }
@@ -56,6 +58,30 @@ fn path(route: &Route, whose: Whose) -> String {
         path.push_str(if part.starts_with('{') { id } else { part });
     }
     path + &format!("?threads={id}&with={id}&thread=made-{id}")
+}
+
+/// A body that is good for a route; some acts can be done but once, and are refused as done.
+fn body(route: &Route) -> &'static str {
+    match route.path {
+        path if path.contains("/inputs/") => r#"{"value":true}"#,
+        path if path.contains("/auths/") => r#"{"userId":"u"}"#,
+        // As good for an append as for a fork; no body is read before the key is.
+        _ => r#"{"kind":"x"}"#,
+    }
+}
+
+/// A task, a question, a request for credentials, a tool call and an artifact of that name.
+fn seed(id: &str) -> String {
+    let event = |rest: &str| format!("{{\"taskId\":\"{id}\",{rest}}}").replace("ID", id);
+    let all = [
+        event(r#""kind":"task-created","initiator":"user""#),
+        event(r#""kind":"input-required","inputId":"ID","inputType":"confirmation","prompt":"?""#),
+        event(r#""kind":"auth-required","authId":"ID","authType":"oauth2","prompt":"?""#),
+        event(r#""kind":"tool-start","toolCallId":"ID","toolName":"t","arguments":{}"#),
+        event(r#""kind":"file-write","artifactId":"ID","data":"x","index":0,"complete":true"#),
+        event(r#""kind":"file-write","artifactId":"ID","data":"y","index":0,"complete":true"#),
+    ];
+    format!("[{}]", all.join(","))
 }
 
 #[tokio::test]
@@ -83,6 +109,9 @@ async fn every_route_asks_everyone_for_what_its_line_in_the_table_says() {
     };
     for (id, key) in [("own", &keys[3]), ("foreign", &keys[6])] {
         assert_eq!(make(id, key).await, 201);
+        let request = site.request(Method::POST, &format!("/api/threads/{id}/events"));
+        let seeded = request.bearer_auth(key).body(seed(id)).send().await.unwrap();
+        assert_eq!(seeded.status().as_u16(), 200);
     }
     site.keys.revoke(&revoked.id, 3).unwrap();
     while site.ask(Method::GET, "/api/threads/own", &keys[5]).await.0.is_success() {
@@ -123,9 +152,8 @@ async fn every_route_asks_everyone_for_what_its_line_in_the_table_says() {
                 if let Some(secret) = &caller.secret {
                     request = request.bearer_auth(secret);
                 }
-                if route.method == Method::POST {
-                    // As good for an append as for a fork; no body is read before the key is.
-                    request = request.body(r#"{"kind":"x"}"#);
+                if matches!(route.method, Method::POST | Method::PUT) {
+                    request = request.body(body(&route));
                 }
                 let status = request.send().await.unwrap().status().as_u16();
                 let wanted = expected(&route, caller, whose);

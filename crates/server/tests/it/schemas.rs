@@ -40,6 +40,10 @@ fn body(method: &Method, path: &str) -> Option<Value> {
         ("POST", "/api/threads/{id}/fork") => json!({"at": 3, "title": "other"}),
         ("POST", "/api/import") => json!([{"kind": "request", "parts": [
             {"part_kind": "user-prompt", "content": "hi", "timestamp": "2026-01-01T00:00:00Z"}]}]),
+        ("POST", "/api/threads/{id}/inputs/{inputId}") => json!({"value": true, "userId": "u"}),
+        ("POST", "/api/threads/{id}/auths/{authId}") => json!({"userId": "u"}),
+        ("POST", path) if path.ends_with("/cancel") => json!({"reason": "enough"}),
+        ("PUT", _) => json!({"a": 2}),
         _ => return None,
     })
 }
@@ -84,12 +88,23 @@ async fn answers_are_what_the_description_says() {
         let Some(told) = told else { continue };
         tried += 1;
         let query = "?q=words&with=own&threads=own&dialect=pydantic-ai";
-        let url = path
+        // What ends something needs something of its own.
+        let thread = if path.ends_with("/cancel") { format!("own-{tried}") } else { "own".into() };
+        if thread != "own" {
+            site.thread(&thread).await;
+            site.post(&format!("/api/threads/{thread}/events"), talk().to_string()).await;
+        }
+        let url = path.replace("{id}", &thread);
+        let url = url
             .split('/')
             .map(|part| if part.starts_with('{') { "own" } else { part })
             .collect::<Vec<_>>()
             .join("/");
-        let query = if path == "/api/import" || method == "GET" { query } else { "" };
+        let query = match method {
+            "PUT" => "?kind=data",
+            _ if path == "/api/import" || method == "GET" => query,
+            _ => "",
+        };
         let request = site.request(route.method.clone(), &format!("{url}{query}"));
         let request = request.body(body.map(|body| body.to_string()).unwrap_or_default());
         let (status, answer) = crate::site::answer(request.send().await.unwrap()).await;

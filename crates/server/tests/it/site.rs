@@ -20,7 +20,7 @@ pub(crate) struct Site {
     pub(crate) db: PathBuf,
     stop: Option<oneshot::Sender<()>>,
     served: Option<JoinHandle<std::io::Result<()>>>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Site {
@@ -30,7 +30,18 @@ impl Site {
 
     /// A server with keys, and their texts.
     pub(crate) async fn start_with(options: Options, made: &[NewKey]) -> (Self, Vec<String>) {
-        let folder = tempfile::tempdir().unwrap();
+        Self::on(tempfile::tempdir().unwrap(), options, made).await
+    }
+
+    /// Stops the server and starts another on the same file.
+    pub(crate) async fn again(mut self) -> Self {
+        if self.served.is_some() {
+            self.stop().await;
+        }
+        Self::on(self.folder, Options::default(), &[]).await.0
+    }
+
+    async fn on(folder: TempDir, options: Options, made: &[NewKey]) -> (Self, Vec<String>) {
         let path = folder.path().join("s.db");
         let keys = Keys::open(&path).unwrap();
         let texts = made.iter().map(|new| keys.add(new.clone(), 1).unwrap().1).collect();
@@ -44,7 +55,7 @@ impl Site {
         };
         let served = tokio::spawn(selvedge_server::serve(app, listener, stopped));
         let (stop, served) = (Some(stop), Some(served));
-        (Self { url, client: Client::new(), keys, db: path, stop, served, _folder: folder }, texts)
+        (Self { url, client: Client::new(), keys, db: path, stop, served, folder }, texts)
     }
 
     /// A request that anything can be added to.

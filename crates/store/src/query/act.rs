@@ -1,6 +1,7 @@
 //! What can be acted on: tasks and calls that have not ended, questions whose time has passed.
 
 use super::InboxKind;
+use crate::ThreadKey;
 
 /// Which tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,15 @@ pub struct Call {
     pub ended: Option<u64>,
 }
 
+/// Questions and requests whose time has passed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Overdue {
+    /// Those that passed first first, each with its thread.
+    pub items: Vec<(ThreadKey, Due)>,
+    /// When the time of the next one passes.
+    pub next: Option<i64>,
+}
+
 /// A question or request for credentials whose time has passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due {
@@ -48,4 +58,6 @@ pub struct Due {
     pub task: Option<String>,
     /// Whether that task waits, and waits for nothing else.
     pub stalls: bool,
+    /// Tool calls of a task that does.
+    pub calls: Vec<Call>,
 }

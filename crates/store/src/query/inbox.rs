@@ -1,18 +1,28 @@
 //! What waits for someone.
 
+use selvedge_protocol::journal::Visibility;
+
 use super::Place;
 
 /// Which of the things that wait, the oldest first.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct InboxQuery {
     /// Only of this kind.
     pub kind: Option<InboxKind>,
     /// Only what a user must answer.
     pub user_only: bool,
+    /// Only what whoever sees so much may see.
+    pub sees: Visibility,
     /// Only those after this place.
     pub after: Option<Place>,
     /// At most so many.
     pub limit: usize,
+}
+
+impl Default for InboxQuery {
+    fn default() -> Self {
+        Self { kind: None, user_only: false, sees: Visibility::Internal, after: None, limit: 0 }
+    }
 }
 
 /// What is waited for.

@@ -11,6 +11,7 @@ use rusqlite::{Connection, params};
 
 use super::marks::{self, What};
 use super::project::Projection;
+use super::recent::Known;
 use crate::{Batch, Key};
 
 /// A committed row that has not been followed.
@@ -26,6 +27,8 @@ pub(super) struct Item {
 pub(super) struct Followed {
     pub(super) row: i64,
     pub(super) threads: Vec<i64>,
+    /// Whether what the rows mean is written, too.
+    pub(super) known: Known,
 }
 
 /// Rows that wait.
@@ -119,18 +122,18 @@ impl Backlog {
         let upto = last.row;
         let together = marks::lightly(conn, |conn| {
             let threads = self.places(conn, count)?;
-            self.project(conn, count, upto)?;
+            let known = self.project(conn, count, upto)?;
             marks::set(conn, What::Position, upto)?;
-            Ok(threads)
+            Ok((threads, known))
         });
-        let threads = together.or_else(|_| {
+        let (threads, known) = together.or_else(|_| {
             self.projection.forget();
             // Whatever is wrong with what is known of threads, their rows must be found. The
             // rest is left behind and caught up with.
             marks::lightly(conn, |conn| {
                 let threads = self.places(conn, count)?;
                 marks::set(conn, What::Position, upto)?;
-                Ok(threads)
+                Ok((threads, Known::Not))
             })
         })?;
         for item in self.items.drain(..count) {
@@ -138,7 +141,7 @@ impl Backlog {
                 self.keys.remove(&(item.thread, key.text));
             }
         }
-        Ok(Some(Followed { row: upto, threads }))
+        Ok(Some(Followed { row: upto, threads, known }))
     }
 
     /// Writes down where rows are; says whose.
@@ -160,15 +163,16 @@ impl Backlog {
 
     /// Projects rows, unless earlier ones are still to be projected. Only after the places of all
     /// of them: a branch's past is read through these.
-    fn project(&mut self, conn: &Connection, count: usize, upto: i64) -> rusqlite::Result<()> {
+    fn project(&mut self, conn: &Connection, count: usize, upto: i64) -> rusqlite::Result<Known> {
         if marks::get(conn, What::Projection)? != marks::get(conn, What::Position)? {
             self.projection.forget();
-            return Ok(());
+            return Ok(Known::Not);
         }
         for item in self.items.iter().take(count) {
             self.projection.apply(conn, item.thread, &item.batch)?;
         }
         self.projection.write(conn)?;
-        marks::set(conn, What::Projection, upto)
+        marks::set(conn, What::Projection, upto)?;
+        Ok(Known::All)
     }
 }

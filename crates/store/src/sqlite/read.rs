@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::{Recent, open};
+use super::open;
+use super::recent::{Known, Recent};
 use crate::{Batch, Branch, Page, ReadError, ThreadKey, ThreadRef};
 
 /// Connections kept for the next caller.
@@ -54,9 +55,9 @@ impl Readers {
         }
     }
 
-    /// Whether no row of the thread waits to be followed.
+    /// Whether all rows of the thread are known by what they mean.
     pub(crate) fn is_followed(&self, thread: &ThreadRef) -> bool {
-        self.recent.head(thread.num).is_none()
+        self.recent.head(thread.num).is_none() && self.recent.known() == Known::All
     }
 
     pub(crate) fn read(

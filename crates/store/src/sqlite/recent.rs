@@ -7,6 +7,7 @@
 //! acknowledged. A reader who looks here first and at the disk second misses nothing.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 /// A row of the journal.
@@ -19,6 +20,15 @@ pub(crate) struct Place {
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     threads: RwLock<HashMap<i64, VecDeque<Place>>>,
+    late: AtomicBool,
+}
+
+/// Whether what is known of threads tells of all rows whose places are written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    All,
+    /// It is made anew, or could not be made.
+    Not,
 }
 
 impl Recent {
@@ -28,6 +38,16 @@ impl Recent {
         for (thread, place) in places {
             threads.entry(thread).or_default().push_back(place);
         }
+    }
+
+    /// Notes how much is known.
+    pub(crate) fn note(&self, known: Known) {
+        self.late.store(known == Known::Not, Ordering::Release);
+    }
+
+    /// How much is known.
+    pub(crate) fn known(&self) -> Known {
+        if self.late.load(Ordering::Acquire) { Known::Not } else { Known::All }
     }
 
     /// Forgets the rows up to one, whose places have been written down.

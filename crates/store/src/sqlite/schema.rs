@@ -231,6 +231,10 @@ ALTER TABLE artifact_version ADD COLUMN description TEXT;
 ALTER TABLE task ADD COLUMN wanted INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX task_wanted ON task (thread, nth) WHERE wanted = 1 AND ended IS NULL;
 ",
+    "
+-- Who may see a question.
+ALTER TABLE inbox ADD COLUMN visibility INTEGER NOT NULL DEFAULT 1;
+",
 ];
 
 /// Tables that are made from events, in [`super::project`].

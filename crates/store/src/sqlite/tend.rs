@@ -7,6 +7,7 @@ use rusqlite::params;
 use super::catch_up::{self, Caught};
 use super::handle::Command;
 use super::read::find_thread;
+use super::recent::Known;
 use super::writer::Writer;
 use super::{marks, sweep};
 use crate::{Progress, TendError, ThreadKey};
@@ -73,6 +74,7 @@ impl Writer {
     fn rebuild(&mut self) -> Result<Progress, TendError> {
         self.drain()?;
         self.backlog.forget();
+        self.recent.note(Known::Not);
         marks::reset_all(&self.conn).map_err(failed)?;
         self.behind = Behind::Something;
         self.progress()
@@ -90,7 +92,10 @@ impl Writer {
     pub(super) fn fresh(&mut self) -> Result<(), TendError> {
         self.drain()?;
         match catch_up::projection(&self.conn, Instant::now() + ASKED).map_err(failed)? {
-            Caught::Up => Ok(()),
+            Caught::Up => {
+                self.recent.note(Known::All);
+                Ok(())
+            }
             Caught::More => Err(TendError::Behind),
         }
     }
@@ -123,6 +128,7 @@ impl Writer {
             if catch_up::projection(&self.conn, until)? == Caught::More {
                 return Ok(Behind::Something);
             }
+            self.recent.note(Known::All);
             if catch_up::search(&self.conn, until)? == Caught::More {
                 return Ok(Behind::Something);
             }

@@ -15,7 +15,7 @@ use super::follow::{Backlog, Item, Used};
 use super::handle::{Command, Reply, WriterHandle};
 use super::marks;
 use super::read::{find_thread, is_live, written_head};
-use super::recent::{Place, Recent};
+use super::recent::{self, Place, Recent};
 use super::tend::Behind;
 use crate::live::Live;
 use crate::{
@@ -47,7 +47,7 @@ const CHECKPOINT_BUSY: i64 = 64_000;
 pub(crate) struct Writer {
     pub(super) conn: Connection,
     live: Arc<Live>,
-    recent: Arc<Recent>,
+    pub(super) recent: Arc<Recent>,
     pub(super) backlog: Backlog,
     known: HashMap<ThreadKey, Known>,
     pub(super) next_row: i64,
@@ -118,6 +118,8 @@ impl Writer {
             conn.query_row("SELECT coalesce(max(num), 0) + 1 FROM thread", [], |row| row.get(0))?;
         let mut backlog = Backlog::load(&conn)?;
         backlog.follow(&conn, usize::MAX)?;
+        // Until a look shows that there is nothing to catch up with.
+        recent.note(recent::Known::Not);
         let (sender, receiver) = sync_channel(QUEUE);
         let mut writer = Self {
             conn,
@@ -409,6 +411,7 @@ impl Writer {
         let followed = self.backlog.follow(&self.conn, rows);
         match followed {
             Ok(Some(done)) => {
+                self.recent.note(done.known);
                 self.recent.forget(done.threads.iter().copied(), done.row);
                 self.behind = Behind::Something;
                 self.checkpoint();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use selvedge_protocol::journal::fold::{ArtifactKind, TaskState};
 use selvedge_store::{
-    Append, AppendError, Call, Create, Draft, Due, Guard, InboxKind, Instead, Key, Store,
-    ThreadRef, Unfinished, Within,
+    Append, AppendError, Call, Create, Draft, Due, Guard, InboxKind, Instead, Key, Overdue, Store,
+    TendError, ThreadRef, Unfinished, Within,
 };
 
 use crate::append::thread;
@@ -125,15 +125,17 @@ async fn what_is_so_instead_is_told() {
     let past = past.replace("\"k\"", "\"k2\"");
     say(&store, "t", &[past.as_str()]).await;
     assert_eq!(instead(ask("late").await), Instead::Expired);
-    let (due, next) = store.due(i64::MAX, 10).unwrap();
+    let overdue = store.due(i64::MAX, 10).unwrap();
     let expected = Due {
         kind: InboxKind::Input,
         id: "late".into(),
         seq: 4,
         task: Some("k2".into()),
         stalls: true,
+        calls: vec![],
     };
-    assert_eq!((due.as_slice(), next), ([(thread("t"), expected.clone())].as_slice(), None));
+    let items = vec![(thread("t"), expected.clone())];
+    assert_eq!(overdue, Overdue { items, next: None });
     let expire = || {
         let told = r#"{"kind":"input-expired","inputId":"late"}"#;
         store.append(guarded("t", Guard::Due(expected.clone()), &[told]))
@@ -142,7 +144,7 @@ async fn what_is_so_instead_is_told() {
     assert_eq!(instead(expire().await), Instead::Changed);
     assert_eq!(instead(ask("late").await), Instead::Expired);
     store.settle().await.unwrap();
-    assert_eq!(store.due(i64::MAX, 10).unwrap(), (vec![], None));
+    assert_eq!(store.due(i64::MAX, 10).unwrap(), Overdue::default());
 }
 
 #[tokio::test]
@@ -241,6 +243,8 @@ async fn while_all_is_built_anew_a_guarded_append_is_told_to_come_again() {
         done = store.rebuild(|_| {}) => panic!("{done:?} at once"),
         () = tokio::task::yield_now() => {}
     }
+    let there = store.thread(&thread("t")).unwrap().unwrap();
+    assert_eq!(store.fresh(&there).await, Err(TendError::Behind), "rather than half of it");
     let mut told_behind = false;
     let answered = loop {
         match store.append(guarded("t", input("i"), &[answer(1).as_str()])).await {
@@ -250,4 +254,7 @@ async fn while_all_is_built_anew_a_guarded_append_is_told_to_come_again() {
     };
     assert!(told_behind, "20,000 events are not projected in one step");
     assert_eq!(answered.first, 3);
+    store.fresh(&there).await.unwrap();
+    assert_eq!(store.pending(&there).unwrap(), []);
+    assert!(store.question(&there, InboxKind::Input, "i").unwrap().is_some());
 }

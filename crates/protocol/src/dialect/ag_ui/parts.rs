@@ -171,7 +171,7 @@ pub(super) fn interrupt(event: &Event<'_>) -> (String, Object) {
         .some("message", event.get("prompt").filter(|p| p.body().is_some_and(|b| !b.is_empty())))
         .some("toolCallId", event.get("toolCallId").filter(|t| t.body().is_some()))
         .some("responseSchema", event.get("schema").filter(|s| s.is_object()))
-        .some("expiresAt", event.at("metadata", "/expiresAt"))
+        .some("expiresAt", event.get("expiresAt").filter(|at| at.body().is_some()))
         .some("metadata", metadata.filter(|m| m.starts_with('{')));
     (id, object)
 }

@@ -54,16 +54,18 @@ pub(crate) async fn append(
             }
         };
     }
-    let appended = app.append(append).await.map_err(|error| match error {
-        selvedge_store::AppendError::NotFound => Error::no_thread(&id),
-        other => other.into(),
-    })?;
+    let appended = app.append_to(&id, append).await?;
+    Ok(told(&appended, ""))
+}
+
+/// Where events were put, and what else there is to say: nothing, or members with a comma before.
+pub(in crate::surface) fn told(appended: &Appended, more: &str) -> Response {
     let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
     let body = format!(
-        "{{\"first\":{},\"last\":{},\"cursor\":\"{cursor}\",\"duplicate\":{}}}",
+        "{{\"first\":{},\"last\":{},\"cursor\":\"{cursor}\",\"duplicate\":{}{more}}}",
         appended.first, appended.last, appended.duplicate
     );
-    Ok(placed(cursor, body))
+    placed(cursor, body)
 }
 
 /// An answer in JSON that leaves its reader at a cursor.
@@ -91,11 +93,7 @@ pub(crate) async fn read(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Error> {
     let query = Query::new(query.as_deref());
-    let limit = query.parsed("limit", "a number from 1 to 10000")?.unwrap_or(PAGE);
-    if !(1..=PAGE_MAX).contains(&limit) {
-        let message = "`limit` must be a number from 1 to 10000";
-        return Err(Error::new(ErrorCode::BadParameter, message));
-    }
+    let limit = query.limit(PAGE, PAGE_MAX)?;
     let mut sieve = Sieve::new(filter(&query, &principal)?);
     let thread = app.thread(&principal.thread(&id)).await?;
     let after = match start(&query, &HeaderMap::new())?.unwrap_or(Start::Earliest) {
@@ -137,11 +135,30 @@ pub(super) fn entries(page: &Page, after: u64, sieve: &mut Sieve) -> (String, u6
 
 /// The request's idempotency key, with a digest of what it is for.
 pub(crate) fn key(headers: &HeaderMap, body: &[u8]) -> Result<Option<Key>, Error> {
+    keyed(headers, || Sha256::digest(body).into())
+}
+
+/// The same for a request whose body alone does not say what it is for.
+pub(in crate::surface) fn key_of(
+    headers: &HeaderMap,
+    parts: &[&[u8]],
+) -> Result<Option<Key>, Error> {
+    keyed(headers, || {
+        let mut digest = Sha256::new();
+        for part in parts {
+            digest.update((part.len() as u64).to_le_bytes());
+            digest.update(part);
+        }
+        digest.finalize().into()
+    })
+}
+
+fn keyed(headers: &HeaderMap, digest: impl FnOnce() -> [u8; 32]) -> Result<Option<Key>, Error> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let text = value.to_str().map_err(|_| {
         Error::new(ErrorCode::BadParameter, "`Idempotency-Key` must be visible ASCII")
     })?;
-    Ok(Some(Key { text: text.to_owned(), digest: Sha256::digest(body).into() }))
+    Ok(Some(Key { text: text.to_owned(), digest: digest() }))
 }
 
 enum Expected {

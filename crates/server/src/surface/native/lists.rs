@@ -12,6 +12,7 @@ use selvedge_store::{
 };
 use serde_json::{Value, json};
 
+use super::stream::filter;
 use crate::auth::Principal;
 use crate::query::Query;
 use crate::{App, Error, ErrorCode};
@@ -62,7 +63,8 @@ pub(crate) async fn inbox(
         }
     };
     let user_only = matches!(query.get("requireUser"), Some("true" | "1"));
-    let asked = InboxQuery { kind, user_only, after, limit };
+    let sees = filter(&query, &principal)?.sees;
+    let asked = InboxQuery { kind, user_only, sees, after, limit };
     let tenant = principal.tenant.clone();
     let listed = app.blocking(move |store| Ok(store.inbox(&tenant, &asked)?)).await?;
     Ok(answer("items", listed, |item| waiting(&item)))
@@ -91,11 +93,7 @@ pub(crate) async fn search(
 
 /// How many, and from where on.
 fn page(query: &Query<'_>) -> Result<(usize, Option<Place>), Error> {
-    let limit = query.parsed("limit", "a number from 1 to 500")?.unwrap_or(PAGE);
-    if !(1..=PAGE_MAX).contains(&limit) {
-        let message = "`limit` must be a number from 1 to 500";
-        return Err(Error::new(ErrorCode::BadParameter, message));
-    }
+    let limit = query.limit(PAGE, PAGE_MAX)?;
     Ok((limit, query.get("after").map(Place::new)))
 }
 

@@ -6,7 +6,7 @@ use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::{Doc, Node, quote};
-use selvedge_store::{Append, AppendError, Create, TendError};
+use selvedge_store::{Append, Create, TendError};
 
 use super::events::{key, made, now, placed};
 use super::stream::filter;
@@ -119,10 +119,7 @@ pub(crate) async fn change(
     let drafts = Stamp::new(&id, now()).events(event.as_bytes())?;
     let mut append = Append::new(principal.thread(&id), drafts);
     append.key = key(&headers, &body)?;
-    let appended = app.append(append).await.map_err(|error| match error {
-        AppendError::NotFound => Error::no_thread(&id),
-        other => other.into(),
-    })?;
+    let appended = app.append_to(&id, append).await?;
     let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
     let body =
         format!("{{\"id\":{},\"cursor\":\"{cursor}\",\"head\":{}}}", quote(&id), appended.last);
@@ -138,8 +135,7 @@ pub(crate) async fn remove(
     match app.store().delete(principal.thread(&id)).await {
         Ok(()) => Ok(StatusCode::NO_CONTENT),
         Err(TendError::NotFound) => Err(Error::no_thread(&id)),
-        Err(error @ TendError::Busy) => Err(Error::new(ErrorCode::Busy, error.to_string())),
-        Err(error) => Err(Error::new(ErrorCode::Storage, error.to_string())),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -153,7 +149,7 @@ fn metadata_member(root: Node<'_, '_>) -> Result<(), Error> {
 }
 
 /// A body that is an object; an empty one is an empty object.
-pub(super) fn body_object(body: &[u8]) -> Result<Doc<'_>, Error> {
+pub(in crate::surface) fn body_object(body: &[u8]) -> Result<Doc<'_>, Error> {
     let body = if body.is_empty() { &b"{}"[..] } else { body };
     let doc = Doc::parse_bytes(body)
         .map_err(|error| Error::new(ErrorCode::BadJson, format!("not JSON: {error}")))?;
@@ -164,7 +160,10 @@ pub(super) fn body_object(body: &[u8]) -> Result<Doc<'_>, Error> {
 }
 
 /// A member that is text, if it is there.
-pub(super) fn text_member(root: Node<'_, '_>, name: &str) -> Result<Option<String>, Error> {
+pub(in crate::surface) fn text_member(
+    root: Node<'_, '_>,
+    name: &str,
+) -> Result<Option<String>, Error> {
     let Some(value) = root.some(name) else { return Ok(None) };
     match value.str() {
         Some(text) => Ok(Some(text.into_owned())),
@@ -186,6 +185,6 @@ pub(super) fn new_id(root: Node<'_, '_>) -> Result<String, Error> {
 }
 
 /// A segment of a path.
-pub(super) fn encode(id: &str) -> String {
+pub(in crate::surface) fn encode(id: &str) -> String {
     form_urlencoded::byte_serialize(id.as_bytes()).collect::<String>().replace('+', "%20")
 }

@@ -1,6 +1,7 @@
 //! Questions and requests for credentials that wait for someone.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
+use selvedge_protocol::journal::Visibility;
 use selvedge_protocol::json::Raw;
 use selvedge_protocol::time;
 
@@ -36,8 +37,8 @@ pub(super) fn asked(
         find.query_row(params![thread.num, what.kind, id], |row| row.get(0)).optional()?;
     let mut insert = conn.prepare_cached(
         "INSERT OR REPLACE INTO inbox \
-         (thread, kind, id, tenant, task, seq, at, type, prompt, require_user, expires) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+         (thread, kind, id, tenant, task, seq, at, type, prompt, require_user, expires, visibility) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
     let prompt = seen.text("prompt").map(|prompt| text::beginning(&prompt, PROMPT));
     let own = seen.event.get("requireUser").and_then(Raw::bool).unwrap_or(false);
@@ -54,7 +55,8 @@ pub(super) fn asked(
         prompt,
         // Credentials come from the user or nobody.
         own || what.kind == AUTH.kind,
-        expires
+        expires,
+        Visibility::of_event(seen.event).rank()
     ])?;
     if open != Some(true) {
         thread.summary.pending += 1;

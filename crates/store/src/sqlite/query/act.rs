@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use selvedge_protocol::journal::fold::TaskState;
 
-use crate::query::{Call, Due, InboxKind, Unfinished, Within};
+use crate::query::{Call, Due, InboxKind, Overdue, Unfinished, Within};
 use crate::{ReadError, ThreadKey};
 
 /// A task with the one that called it.
@@ -134,20 +134,24 @@ pub(crate) fn due_now(
          WHERE i.thread = ?1 AND i.kind = ?2 AND i.id = ?3 AND i.closed IS NULL AND i.expires <= ?4",
     )?;
     let found = find.query_row(params![thread, kind.name(), id, now], |row| {
-        let stalls: Option<bool> = row.get(2)?;
-        let (id, seq, task) = (id.to_owned(), row.get::<_, i64>(0)? as u64, row.get(1)?);
-        Ok(Due { kind, id, seq, task, stalls: stalls == Some(true) })
+        let (seq, task) = (row.get::<_, i64>(0)? as u64, row.get(1)?);
+        let stalls = row.get::<_, Option<bool>>(2)? == Some(true);
+        Ok(Due { kind, id: id.to_owned(), seq, task, stalls, calls: Vec::new() })
     });
-    Ok(found.optional()?)
+    let Some(mut due) = found.optional()? else { return Ok(None) };
+    if due.stalls {
+        let mut find = conn.prepare_cached(
+            "SELECT id, tool, task, began, ended FROM call \
+             WHERE thread = ?1 AND task = ?2 AND ended IS NULL ORDER BY began, id",
+        )?;
+        let calls = find.query_map(params![thread, due.task], read)?;
+        due.calls = calls.collect::<rusqlite::Result<_>>()?;
+    }
+    Ok(Some(due))
 }
 
-/// Questions whose time has passed, those that wait longest first, each with its thread; and when
-/// the next one's will.
-pub(crate) fn due(
-    conn: &Connection,
-    now: i64,
-    limit: usize,
-) -> Result<(Vec<(ThreadKey, Due)>, Option<i64>), ReadError> {
+/// Questions whose time has passed, and when the next one's will.
+pub(crate) fn due(conn: &Connection, now: i64, limit: usize) -> Result<Overdue, ReadError> {
     let mut find = conn.prepare_cached(
         "SELECT t.tenant, t.id, i.thread, i.kind, i.id, i.expires \
          FROM inbox i INDEXED BY inbox_by_expiry \
@@ -155,17 +159,17 @@ pub(crate) fn due(
          WHERE i.closed IS NULL AND i.expires IS NOT NULL ORDER BY i.expires LIMIT ?1",
     )?;
     let mut rows = find.query(params![limit as i64 + 1])?;
-    let mut all = Vec::new();
+    let mut items = Vec::new();
     while let Some(row) = rows.next()? {
         let expires: i64 = row.get(5)?;
-        if expires > now || all.len() == limit {
-            return Ok((all, Some(expires)));
+        if expires > now || items.len() == limit {
+            return Ok(Overdue { items, next: Some(expires) });
         }
         let kind = InboxKind::named(&row.get::<_, String>(3)?);
         let key = ThreadKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?);
         if let Some(due) = due_now(conn, row.get(2)?, kind, &row.get::<_, String>(4)?, now)? {
-            all.push((key, due));
+            items.push((key, due));
         }
     }
-    Ok((all, None))
+    Ok(Overdue { items, next: None })
 }

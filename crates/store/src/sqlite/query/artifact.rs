@@ -1,5 +1,7 @@
 //! Artifacts of a thread.
 
+use std::ops::Range;
+
 use rusqlite::{Connection, Row, params};
 use selvedge_protocol::journal::Visibility;
 use selvedge_protocol::journal::fold::ArtifactKind;
@@ -10,10 +12,16 @@ use crate::{ReadError, ThreadRef};
 const ARTIFACT: &str = "SELECT a.id, a.kind, a.name, a.description, a.versions FROM artifact a \
      JOIN thread t ON t.num = a.thread WHERE a.thread = ?1 AND t.deleted IS NULL";
 
-/// A thread's artifacts with all their versions, in the order they began.
-pub(crate) fn artifacts(conn: &Connection, thread: &ThreadRef) -> Result<Vec<Artifact>, ReadError> {
-    let mut find = conn.prepare_cached(&format!("{ARTIFACT} ORDER BY a.nth"))?;
-    let rows = find.query_map(params![thread.num], read)?;
+/// Some of a thread's artifacts with all their versions, in the order they began.
+pub(crate) fn artifacts(
+    conn: &Connection,
+    thread: &ThreadRef,
+    within: Range<usize>,
+) -> Result<Vec<Artifact>, ReadError> {
+    let mut find =
+        conn.prepare_cached(&format!("{ARTIFACT} AND a.nth >= ?2 AND a.nth < ?3 ORDER BY a.nth"))?;
+    let [from, to] = [within.start, within.end].map(|at| i64::try_from(at).unwrap_or(i64::MAX));
+    let rows = find.query_map(params![thread.num, from, to], read)?;
     let mut out = Vec::new();
     for row in rows {
         let (mut artifact, _) = row?;

@@ -23,13 +23,13 @@ pub(crate) fn inbox(
         "SELECT {COLUMNS} FROM inbox i INDEXED BY inbox_open \
          CROSS JOIN thread t ON t.num = i.thread AND t.deleted IS NULL \
          WHERE i.tenant = ?1 AND i.closed IS NULL AND (i.at, i.thread, i.seq) > (?2, ?3, ?4) \
-             AND (?5 IS NULL OR i.kind = ?5) AND i.require_user >= ?6 \
-         ORDER BY i.at, i.thread, i.seq LIMIT ?7"
+             AND (?5 IS NULL OR i.kind = ?5) AND i.require_user >= ?6 AND i.visibility <= ?7 \
+         ORDER BY i.at, i.thread, i.seq LIMIT ?8"
     ))?;
     let kind = query.kind.map(InboxKind::name);
-    let limit = probe(query.limit);
-    let rows =
-        find.query_map(params![tenant, at, thread, seq, kind, query.user_only, limit], read)?;
+    let (limit, sees) = (probe(query.limit), query.sees.rank());
+    let asked = params![tenant, at, thread, seq, kind, query.user_only, sees, limit];
+    let rows = find.query_map(asked, read)?;
     let items = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     let listed =
         page(items, query.limit, |(last, thread)| Place::of([last.at, *thread, last.seq as i64]));

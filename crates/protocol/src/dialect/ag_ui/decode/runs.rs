@@ -80,9 +80,9 @@ impl Reader {
             draft
                 .bind("schema", interrupt.some("responseSchema"))
                 .bind("toolCallId", interrupt.some("toolCallId"))
+                .bind("expiresAt", interrupt.some("expiresAt"))
                 .with_some("timestamp", stamp.clone())
                 .meta("reason", interrupt.get("reason"))
-                .meta("expiresAt", interrupt.some("expiresAt"))
                 .meta("details", interrupt.some("metadata"))
                 .implied([interrupt.get("subagentRunId")])
                 .push(events);

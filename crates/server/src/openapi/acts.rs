@@ -1,0 +1,117 @@
+//! Schemas of what acts on a thread takes and gives.
+
+use serde_json::{Map, Value, json};
+
+use super::schema::{list, named, object};
+
+/// The named schemas.
+pub(super) fn components() -> Map<String, Value> {
+    let text = || json!({"type": "string"});
+    let maybe = || json!({"type": ["string", "null"]});
+    let count = || json!({"type": "integer", "minimum": 0});
+    let flag = || json!({"type": "boolean"});
+    let time = || json!({"type": ["string", "null"], "format": "date-time"});
+    let next = || json!({"type": ["integer", "null"], "description": "`after` of the next page"});
+    let kind = || json!({"enum": ["file", "data", "dataset"]});
+    let all = [
+        ("Inputs", object(&[("items", list(named("Question"))), ("next", next())], &[])),
+        (
+            "Question",
+            object(
+                &[
+                    ("kind", json!({"enum": ["input", "auth"]})),
+                    ("id", text()),
+                    ("taskId", maybe()),
+                    ("seq", count()),
+                    ("at", time()),
+                    ("requireUser", flag()),
+                    ("expiresAt", time()),
+                    ("question", named("Event")),
+                ],
+                &[],
+            ),
+        ),
+        ("Answer", object(&[("value", json!({}))], &[("userId", text()), ("reason", text())])),
+        ("Authenticated", object(&[], &[("userId", text())])),
+        ("Cancel", object(&[], &[("reason", text())])),
+        ("Tasks", object(&[("tasks", list(named("Task"))), ("next", next())], &[])),
+        (
+            "Task",
+            object(
+                &[
+                    ("id", text()),
+                    ("parent", maybe()),
+                    ("children", list(text())),
+                    ("agent", maybe()),
+                    ("initiator", maybe()),
+                    ("status", text()),
+                    ("message", maybe()),
+                    ("began", maybe()),
+                    ("ended", maybe()),
+                ],
+                &[],
+            ),
+        ),
+        ("Artifacts", object(&[("artifacts", list(named("Artifact"))), ("next", next())], &[])),
+        (
+            "Artifact",
+            object(
+                &[
+                    ("id", text()),
+                    ("kind", kind()),
+                    ("name", maybe()),
+                    ("description", maybe()),
+                    ("version", count()),
+                    ("versions", list(named("Version"))),
+                ],
+                &[],
+            ),
+        ),
+        (
+            "Version",
+            object(
+                &[
+                    ("version", count()),
+                    ("mimeType", maybe()),
+                    ("size", count()),
+                    ("rows", count()),
+                    ("complete", flag()),
+                    ("first", count()),
+                    ("last", count()),
+                ],
+                &[],
+            ),
+        ),
+        (
+            "Written",
+            object(
+                &[
+                    ("first", count()),
+                    ("last", count()),
+                    ("cursor", named("Cursor")),
+                    ("duplicate", flag()),
+                    ("version", count()),
+                ],
+                &[],
+            ),
+        ),
+        (
+            "ArtifactDiff",
+            object(
+                &[("from", count()), ("to", count()), ("kind", kind()), ("equal", flag())],
+                &[
+                    ("diff", json!({"type": "string", "description": "Of texts: unified"})),
+                    ("changes", list(json!({"type": "object"}))),
+                    ("added", list(json!({}))),
+                    ("addedCount", count()),
+                    ("removed", list(json!({}))),
+                    ("removedCount", count()),
+                    ("binary", flag()),
+                    ("large", flag()),
+                    ("truncated", flag()),
+                ],
+            ),
+        ),
+    ];
+    all.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect()
+}
