@@ -6,7 +6,8 @@
 //!
 //! Invariant: a task has at most one turn in this process.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ pub struct Desk {
 }
 
 struct Shared {
-    agents: HashMap<String, Arc<Agent>>,
+    agents: BTreeMap<String, Arc<Agent>>,
     tasks: Mutex<Tasks>,
     /// Something is to be started.
     ready: Notify,
@@ -72,6 +73,12 @@ impl Tasks {
                 self.by_thread.remove(&key.thread);
             }
         }
+    }
+}
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.shared.agents.keys()).finish()
     }
 }
 
@@ -117,6 +124,11 @@ impl Desk {
     /// Whether the agent is one of this process.
     pub fn has(&self, agent: &str) -> bool {
         self.shared.agents.contains_key(agent)
+    }
+
+    /// The agents, by their ids.
+    pub fn agents(&self) -> impl Iterator<Item = &Arc<Agent>> {
+        self.shared.agents.values()
     }
 
     /// Takes a hint of what was committed to a thread.

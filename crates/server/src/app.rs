@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
+use selvedge_agents::Desk;
 use selvedge_store::{Append, AppendError, Appended, KeyError, Keys, Store, ThreadKey, ThreadRef};
 use tokio::sync::watch;
 
@@ -48,6 +49,8 @@ pub struct Options {
     pub tokens: Option<TokenOptions>,
     /// With what to encrypt.
     pub tls: Option<TlsFiles>,
+    /// The agents that work here.
+    pub agents: Option<Desk>,
     /// Where spans go.
     #[cfg(feature = "otel")]
     pub traces: Option<TraceOptions>,
@@ -67,6 +70,7 @@ impl Default for Options {
             coalesce: Coalesce::Never,
             tokens: None,
             tls: None,
+            agents: None,
             #[cfg(feature = "otel")]
             traces: None,
         }
@@ -165,7 +169,14 @@ impl App {
     pub(crate) async fn append(&self, append: Append) -> Result<Appended, AppendError> {
         #[cfg(feature = "otel")]
         let pending = self.inner.tracer.as_ref().map(|tracer| (tracer, tracer.pending(&append)));
+        let told = self.inner.options.agents.as_ref().map(|desk| {
+            let events: Vec<_> = append.events.iter().map(|draft| draft.event.clone()).collect();
+            (desk, append.thread.clone(), events)
+        });
         let appended = self.append_past(append).await?;
+        if let Some((desk, thread, events)) = told {
+            desk.committed(&thread, &events);
+        }
         #[cfg(feature = "otel")]
         if let Some((tracer, pending)) = pending {
             tracer.committed(pending, &appended);

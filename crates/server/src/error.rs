@@ -25,6 +25,7 @@ pub enum ErrorCode {
     Internal,
     KeyReused,
     MethodNotAllowed,
+    NoAgents,
     NotFound,
     RateLimited,
     Storage,
@@ -56,6 +57,7 @@ impl ErrorCode {
         Self::Internal,
         Self::KeyReused,
         Self::MethodNotAllowed,
+        Self::NoAgents,
         Self::NotFound,
         Self::RateLimited,
         Self::Storage,
@@ -87,6 +89,7 @@ impl ErrorCode {
             Self::Internal => "internal",
             Self::KeyReused => "key_reused",
             Self::MethodNotAllowed => "method_not_allowed",
+            Self::NoAgents => "no_agents",
             Self::NotFound => "not_found",
             Self::RateLimited => "rate_limited",
             Self::Storage => "storage",
@@ -115,6 +118,7 @@ impl ErrorCode {
             Self::AlreadyAnswered
             | Self::AlreadyOver
             | Self::Conflict
+            | Self::NoAgents
             | Self::ThreadExists
             | Self::VersionConflict => StatusCode::CONFLICT,
             Self::Expired => StatusCode::GONE,

@@ -44,7 +44,9 @@ const ONCE: Parameter =
 /// The parameters of a route besides those in its path.
 fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Parameter]) {
     let (own, filters): (&[Parameter], &'static [Parameter]) = match (method.as_str(), path) {
-        ("POST", "/api/threads" | "/api/threads/{id}/fork") => (&[ONCE], &[]),
+        ("POST", "/api/threads" | "/api/threads/{id}/fork" | "/api/threads/{id}/messages") => {
+            (&[ONCE], &[])
+        }
         ("POST", "/api/threads/{id}/events") => {
             (&[ONCE, ("header", "If-Match", "The head it must have: a cursor or a number")], &[])
         }
@@ -257,6 +259,8 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
             return (Some(takes), Some(schema::named("Appended")));
         }
         ("GET", "/api/threads/{id}/events") => ("", "Page"),
+        ("POST", "/api/threads/{id}/messages") => ("NewMessage", "SentMessage"),
+        ("GET", "/api/agents") => ("", "Agents"),
         ("POST", "/api/threads/{id}/fork") => ("NewBranch", "MadeBranch"),
         ("GET", "/api/threads/{id}/diff") => ("", "Difference"),
         ("POST", "/api/import") => return (Some(json!({})), Some(schema::named("Imported"))),

@@ -11,6 +11,7 @@ use axum::body::Body;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use selvedge_agents::{Journal, Runner};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -29,6 +30,8 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const HEAD_BYTES: usize = 64 << 10;
 /// How often files are looked at that can be replaced.
 const PERIOD: Duration = Duration::from_secs(1);
+/// Turns of agents at once.
+const TURNS: usize = 4096;
 
 /// Serves until `stop` ends, then closes: open requests are answered, open streams are told to
 /// resume later and end. Who does not take that in is cut off after a moment.
@@ -39,6 +42,9 @@ pub async fn serve(
 ) -> io::Result<()> {
     let mut keeping = JoinSet::new();
     keeping.spawn(keep(app.clone()));
+    if let Some(desk) = app.options().agents.clone() {
+        keeping.spawn(Runner::new(desk, journal(app.clone()), TURNS).run());
+    }
     #[cfg(feature = "otel")]
     let (last, traces) = traces(&app);
     keeping.spawn(expiry::keep(app.clone()));
@@ -104,6 +110,18 @@ fn traces(app: &App) -> (tokio::sync::oneshot::Sender<()>, tokio::task::JoinHand
         }
     });
     (last, task)
+}
+
+/// The journal as agents use it: what they do is counted and told as everyone's is.
+fn journal(app: App) -> Journal {
+    let store = app.store().clone();
+    Journal::new(
+        store,
+        Arc::new(move |append| {
+            let app = app.clone();
+            Box::pin(async move { app.append(append).await })
+        }),
+    )
 }
 
 /// Looks after what can change while it serves.

@@ -74,6 +74,21 @@ pub(super) fn components() -> Value {
             ("first", count.clone()), ("last", count.clone()), ("cursor", named("Cursor")),
             ("duplicate", json!({"type": "boolean", "description": "The same key and body were appended before"})),
         ], &[]),
+        "NewMessage": object(&[("content", json!({"type": ["string", "array"]}))], &[
+            ("to", json!({"anyOf": [text, list(text.clone())],
+                "description": "Agents that are to answer; those of the thread unless told"})),
+            ("author", text.clone()), ("messageId", text.clone()),
+            ("attachments", list(any_object.clone())), ("metadata", any_object.clone()),
+        ]),
+        "SentMessage": object(&[
+            ("messageId", text.clone()),
+            ("tasks", list(object(&[("taskId", text.clone()), ("agent", text.clone())], &[]))),
+            ("first", count.clone()), ("last", count.clone()), ("cursor", named("Cursor")),
+            ("duplicate", json!({"type": "boolean"})),
+        ], &[]),
+        "Agents": object(&[("agents", list(object(&[
+            ("id", text.clone()), ("models", list(text.clone())), ("tools", list(text.clone())),
+        ], &[])))], &[]),
         "Entry": object(&[
             ("seq", count.clone()), ("at", json!({"type": "string", "format": "date-time"})),
             ("event", named("Event")),

@@ -5,6 +5,7 @@ mod branch;
 mod events;
 mod lists;
 mod many;
+mod messages;
 pub(crate) mod stream;
 mod threads;
 mod transfer;
@@ -65,6 +66,20 @@ pub(crate) fn routes() -> Vec<Route> {
             scope: Scope::Read,
             about: "A thread's state and head",
             handler: get(threads::show),
+        },
+        Route {
+            method: Method::POST,
+            path: "/api/threads/{id}/messages",
+            scope: Scope::Write,
+            about: "Say something to agents, who are to answer in the thread",
+            handler: post(messages::send),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/agents",
+            scope: Scope::Read,
+            about: "The agents that work here",
+            handler: get(messages::agents),
         },
         Route {
             method: Method::POST,

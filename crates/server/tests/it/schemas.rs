@@ -1,8 +1,12 @@
 //! Real answers, held against what the description of the API says of them.
 
+use std::sync::Arc;
+
 use jsonschema::Validator;
 use reqwest::{Method, StatusCode};
-use selvedge_server::{openapi, routes};
+use selvedge_agents::script::Script;
+use selvedge_agents::{Agent, Desk};
+use selvedge_server::{Options, openapi, routes};
 use serde_json::{Value, json};
 
 use crate::site::Site;
@@ -37,6 +41,7 @@ fn body(method: &Method, path: &str) -> Option<Value> {
         }),
         ("PATCH", "/api/threads/{id}") => json!({"title": "new"}),
         ("POST", "/api/threads/{id}/events") => talk(),
+        ("POST", "/api/threads/{id}/messages") => json!({"content": "hello", "to": ["ada"]}),
         ("POST", "/api/threads/{id}/fork") => json!({"at": 3, "title": "other"}),
         ("POST", "/api/import") => json!([{"kind": "request", "parts": [
             {"part_kind": "user-prompt", "content": "hi", "timestamp": "2026-01-01T00:00:00Z"}]}]),
@@ -63,7 +68,9 @@ fn check(what: &str, validator: &Validator, value: &Value) {
 
 #[tokio::test]
 async fn answers_are_what_the_description_says() {
-    let site = Site::start().await;
+    let ada = Agent::new("ada", Arc::new(Script::saying("hi")));
+    let options = Options { agents: Some(Desk::new([ada])), ..Options::default() };
+    let site = Site::start_with(options, &[]).await.0;
     site.thread("own").await;
     let (status, answer) = site.post("/api/threads/own/events", talk().to_string()).await;
     assert_eq!(status, StatusCode::OK, "{answer}");

@@ -1,0 +1,138 @@
+//! Messages to agents: said, and someone is to answer.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, StatusCode, header};
+use selvedge_protocol::journal::Cursor;
+use selvedge_protocol::json::{Node, quote};
+use selvedge_store::{Append, AppendError, ThreadRef};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::events::{key, now, placed};
+use super::threads::{body_object, text_member};
+use crate::auth::Principal;
+use crate::event::Stamp;
+use crate::extract::{Id, Payload};
+use crate::{App, Error, ErrorCode};
+
+/// Agents that one message may be for.
+const RECEIVERS: usize = 64;
+
+/// `POST /api/threads/{id}/messages`
+pub(crate) async fn send(
+    State(app): State<App>,
+    Extension(principal): Extension<Principal>,
+    Id(id): Id,
+    headers: HeaderMap,
+    Payload(body): Payload,
+) -> Result<Response, Error> {
+    let thread = app.thread(&principal.thread(&id)).await?;
+    let doc = body_object(&body)?;
+    let root = doc.root();
+    let content = root.some("content").filter(|content| content.is_string() || content.is_array());
+    let Some(content) = content else {
+        let message = "`content` must be a text or an array of parts";
+        return Err(Error::new(ErrorCode::BadParameter, message).at("/content"));
+    };
+    let author = text_member(root, "author")?;
+    let message = text_member(root, "messageId")?.unwrap_or_else(|| Uuid::now_v7().to_string());
+    let to = receivers(&app, thread, root).await?;
+    let mut events = format!(
+        "[{{\"kind\":\"message\",\"role\":\"user\",\"messageId\":{},\"content\":{}",
+        quote(&message),
+        content.raw()
+    );
+    if let Some(author) = &author {
+        events.push_str(&format!(",\"author\":{}", quote(author)));
+    }
+    for name in ["attachments", "metadata"] {
+        if let Some(value) = root.some(name) {
+            events.push_str(&format!(",\"{name}\":{}", value.raw()));
+        }
+    }
+    events.push('}');
+    let mut tasks = Vec::new();
+    for agent in &to {
+        // The same request again must give the same tasks.
+        let task = format!("{message}/{agent}");
+        events.push_str(&format!(
+            ",{{\"kind\":\"task-created\",\"taskId\":{},\"agentId\":{},\"initiator\":\"user\",\
+             \"messageId\":{},\"dispatched\":true}}",
+            quote(&task),
+            quote(agent),
+            quote(&message)
+        ));
+        tasks.push(json!({ "taskId": task, "agent": agent }));
+    }
+    events.push(']');
+    let drafts = Stamp::new(&id, now()).events(events.as_bytes())?;
+    let mut append = Append::new(principal.thread(&id), drafts);
+    append.key = key(&headers, &body)?;
+    let appended = app.append(append).await.map_err(|error| match error {
+        AppendError::NotFound => Error::no_thread(&id),
+        other => other.into(),
+    })?;
+    let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
+    let answer = json!({
+        "messageId": message,
+        "tasks": tasks,
+        "first": appended.first,
+        "last": appended.last,
+        "cursor": cursor.to_string(),
+        "duplicate": appended.duplicate,
+    });
+    Ok((StatusCode::ACCEPTED, placed(cursor, answer.to_string())).into_response())
+}
+
+/// `GET /api/agents`
+pub(crate) async fn agents(State(app): State<App>) -> Response {
+    let agents: Vec<_> = app
+        .options()
+        .agents
+        .iter()
+        .flat_map(|desk| desk.agents())
+        .map(|agent| {
+            let models: Vec<&str> = agent.minds.iter().map(|mind| mind.name()).collect();
+            let tools: Vec<&str> = agent.tools.iter().map(|tool| tool.spec.name.as_str()).collect();
+            json!({ "id": agent.id, "models": models, "tools": tools })
+        })
+        .collect();
+    let body = json!({ "agents": agents }).to_string();
+    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+/// Who is to answer: those that are named, else the agents of the thread, else the only agent.
+async fn receivers(app: &App, thread: ThreadRef, root: Node<'_, '_>) -> Result<Vec<String>, Error> {
+    let wrong = |message: String| Error::new(ErrorCode::BadParameter, message).at("/to");
+    let Some(desk) = &app.options().agents else {
+        let message = "this server runs no agents; configure some, or append events instead";
+        return Err(Error::new(ErrorCode::NoAgents, message));
+    };
+    if let Some(to) = root.some("to") {
+        let one = to.str().map(|one| vec![one.into_owned()]);
+        let many = || to.children().map(|one| one.str().map(|one| one.into_owned())).collect();
+        let named: Option<Vec<String>> = one.or_else(many);
+        let named = named.filter(|named| (1..=RECEIVERS).contains(&named.len()));
+        let Some(mut named) = named else {
+            return Err(wrong(format!("`to` must be an agent's id, or up to {RECEIVERS} of them")));
+        };
+        let mut known = std::collections::HashSet::new();
+        named.retain(|agent| known.insert(agent.clone()));
+        if let Some(stranger) = named.iter().find(|agent| !desk.has(agent)) {
+            let stranger = selvedge_protocol::validate::brief(stranger);
+            return Err(wrong(format!("there is no agent `{stranger}`")));
+        }
+        return Ok(named);
+    }
+    let present = app.blocking(move |store| Ok(store.participants(&thread)?)).await?;
+    let present: Vec<String> =
+        present.into_iter().map(|one| one.id).filter(|one| desk.has(one)).collect();
+    let mut all = desk.agents();
+    match (present.is_empty(), all.next(), all.next()) {
+        (false, _, _) => Ok(present),
+        (true, Some(only), None) => Ok(vec![only.id.clone()]),
+        _ => Err(wrong("say with `to` which agent is to answer".to_owned())),
+    }
+}
