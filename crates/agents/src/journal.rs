@@ -1,6 +1,7 @@
 //! The journal as agents use it: append, read on, wait for more.
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
 use selvedge_protocol::journal::Event;
@@ -187,7 +188,11 @@ impl Writer {
 
 /// The time, as events have it.
 pub fn now() -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH);
-    let millis = now.map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or(0));
-    time::from_millis(millis).unwrap_or_default()
+    after(Duration::ZERO)
+}
+
+/// The time so long from now, as events have it.
+pub fn after(wait: Duration) -> String {
+    let then = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + wait;
+    time::from_millis(i64::try_from(then.as_millis()).unwrap_or(i64::MAX)).unwrap_or_default()
 }

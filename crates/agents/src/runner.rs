@@ -138,8 +138,7 @@ impl Desk {
             let Some(event) = Event::parse(doc.root()) else { continue };
             match event.kind() {
                 Kind::TaskCreated => self.created(thread, &event),
-                Kind::InputReceived | Kind::AuthCompleted | Kind::TaskComplete => self.wake(thread),
-                _ if event.name() == "input-expired" => self.wake(thread),
+                Kind::InputReceived | Kind::InputExpired | Kind::AuthCompleted => self.wake(thread),
                 _ if TaskState::after(&event).is_some_and(TaskState::is_terminal) => {
                     self.wake(thread);
                 }

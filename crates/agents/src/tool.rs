@@ -26,6 +26,8 @@ pub struct Tool {
     pub interrupted: Interrupted,
     /// How long it may take.
     pub timeout: Duration,
+    /// How long someone who is asked may take; as long as they like unless told.
+    pub patience: Option<Duration>,
 }
 
 impl Tool {
@@ -42,6 +44,7 @@ impl Tool {
             consent: Consent::NotNeeded,
             interrupted: Interrupted::Again,
             timeout: Duration::from_secs(120),
+            patience: None,
         }
     }
 

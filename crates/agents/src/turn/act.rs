@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::{Answer, Call, Stage, Turn};
-use crate::journal::{JournalError, Writer};
+use crate::journal::{JournalError, Writer, after};
 use crate::tool::{Consent, Doer, Interrupted, Invocation, Run, Tool, ToolError, bounded};
 
 /// Where a subtask stands, and what it said.
@@ -134,7 +134,10 @@ impl Doing {
     }
 
     async fn ask(&self, asked: Event<'static>, prompt: &str) -> Result<(), JournalError> {
-        let asked = asked.with_str("prompt", prompt).with_str("toolCallId", &self.call.id);
+        let mut asked = asked.with_str("prompt", prompt).with_str("toolCallId", &self.call.id);
+        if let Some(patience) = self.tool.as_ref().and_then(|tool| tool.patience) {
+            asked = asked.with_str("expiresAt", &after(patience));
+        }
         let waits = Event::new(Kind::TaskStatus)
             .with("status", Raw::Ref("\"waiting-input\""))
             .with_str("message", prompt);

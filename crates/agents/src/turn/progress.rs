@@ -192,7 +192,7 @@ impl Progress {
                     self.artifacts.push(id.into_owned());
                 }
             }
-            _ if event.name() == "input-expired" => self.answer(event, Answer::Expired),
+            Kind::InputExpired => self.answer(event, Answer::Expired),
             _ => {}
         }
         if let Some(state) = TaskState::after(event)

@@ -104,6 +104,26 @@ async fn a_question_of_an_agent_is_answered_over_http_and_the_turn_goes_on() {
 }
 
 #[tokio::test]
+async fn an_agent_goes_on_when_nobody_answers_in_time() {
+    let lines = vec![
+        Line { calls: vec![("look".to_owned(), json!({}))], ..Line::default() },
+        Line { say: "never mind".to_owned(), ..Line::default() },
+    ];
+    let mut ada = Agent::new("ada", Arc::new(Script::of(lines)));
+    let schema = json!({"type": "object"});
+    let spec = ToolSpec { name: "look".to_owned(), description: String::new(), schema };
+    let mut tool = Tool::new(spec, Doer::Client);
+    tool.patience = Some(Duration::from_millis(50));
+    ada.tools = vec![Arc::new(tool)];
+    let site = site(vec![ada]).await;
+    site.thread("t").await;
+    site.post("/api/threads/t/messages", r#"{"content":"go","messageId":"m"}"#).await;
+    let (kinds, last) = until_over(&site, "t", "m/ada").await;
+    assert_eq!(last["content"], "never mind");
+    assert_eq!(kinds.iter().filter(|kind| *kind == "input-expired").count(), 1);
+}
+
+#[tokio::test]
 async fn a_canceled_turn_stops() {
     let mut script = Script::saying(&"word ".repeat(10_000));
     script.pace = Duration::from_millis(1);

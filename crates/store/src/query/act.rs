@@ -56,7 +56,7 @@ pub struct Due {
     pub seq: u64,
     /// The task that asked.
     pub task: Option<String>,
-    /// Whether that task waits, and waits for nothing else.
+    /// Whether that task waits, waits for nothing else, and nobody here goes on with it.
     pub stalls: bool,
     /// Tool calls of a task that does.
     pub calls: Vec<Call>,

@@ -127,7 +127,7 @@ pub(crate) fn due_now(
 ) -> Result<Option<Due>, ReadError> {
     let mut find = conn.prepare_cached(
         "SELECT i.seq, i.task, \
-             k.state IN ('waiting-input', 'waiting-auth') AND NOT EXISTS (SELECT 1 FROM inbox o \
+             k.state IN ('waiting-input', 'waiting-auth') AND NOT k.wanted AND NOT EXISTS (SELECT 1 FROM inbox o \
                  WHERE o.thread = i.thread AND o.task = i.task AND o.closed IS NULL \
                      AND (o.kind, o.id) <> (i.kind, i.id)) \
          FROM inbox i LEFT JOIN task k ON k.thread = i.thread AND k.id = i.task \
