@@ -69,6 +69,10 @@ impl Error {
             Self::Store(selvedge_store::OpenError::InUse { .. }) => {
                 Some("stop the server that has it, or name another file with `--db`".to_owned())
             }
+            Self::Client(error) if error.is_untrusted() => Some(
+                "the server's certificate is not trusted; name its authority with `--ca <FILE>`"
+                    .to_owned(),
+            ),
             Self::Client(selvedge_client::Error::Connection { .. }) => Some(
                 "is the server running? start it with `selvedge serve`, or name it with `--url`"
                     .to_owned(),
@@ -77,7 +81,9 @@ impl Error {
                 let place = pointer.as_ref().map_or(String::new(), |at| format!(" at `{at}`"));
                 Some(format!("the server's code is `{code}`{place}; see docs/errors.md"))
             }
-            Self::Client(selvedge_client::Error::Answer(_)) => None,
+            Self::Client(
+                selvedge_client::Error::Answer(_) | selvedge_client::Error::Authorities(_),
+            ) => None,
             Self::Exposed { db, .. } => Some(format!(
                 "make a key first, with `selvedge keys add --db {db} --tenant <TENANT> \
                  --scope read,write --name <NAME>`, or listen on 127.0.0.1"

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::Value;
 
-use crate::{Error, Follow, Tail};
+use crate::{Authorities, Error, Follow, Tail};
 
 /// A server, and who asks. Clones share their connections.
 #[derive(Debug, Clone)]
@@ -28,10 +28,15 @@ pub struct Appended {
 }
 
 impl Client {
-    /// A server at a URL.
+    /// A server at a URL. Over HTTPS it must be one that the system trusts.
     pub fn new(base: &str) -> Self {
+        Self::trusting(base, &Authorities::default())
+    }
+
+    /// A server that the system trusts, or one of these authorities.
+    pub fn trusting(base: &str, authorities: &Authorities) -> Self {
         let base = base.trim_end_matches('/').to_owned();
-        Self { http: reqwest::Client::new(), base, key: None }
+        Self { http: authorities.http(), base, key: None }
     }
 
     /// With a key.

@@ -3,9 +3,6 @@
 //! `SELVEDGE_KILLS` sets how often it is killed; a few times unless told otherwise.
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,36 +11,10 @@ use reqwest::{Client, StatusCode};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use crate::server::{Server, http};
+
 const THREADS: u64 = 4;
 const WRITERS: u64 = 12;
-
-/// A running server and where it listens.
-pub(crate) struct Server {
-    child: Child,
-    pub(crate) url: String,
-}
-
-impl Server {
-    pub(crate) fn start(db: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--db"])
-            .arg(db)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let url = line.trim().rsplit(' ').next().unwrap().to_owned();
-        assert!(url.starts_with("http://"), "{line}");
-        Self { child, url }
-    }
-
-    /// `kill -9`
-    pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
 
 /// What all tasks share.
 struct Run {
@@ -134,7 +105,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_kills() {
     let db = folder.path().join("s.db");
     let mut server = Server::start(&db);
     let run = Arc::new(Run {
-        client: Client::new(),
+        client: http(),
         url: Mutex::new(server.url.clone()),
         stop: AtomicBool::new(false),
         acknowledged: Mutex::default(),

@@ -11,6 +11,8 @@ mod inspect;
 mod keys;
 mod killed;
 mod remote;
+mod server;
+mod tls;
 mod validate;
 
 use std::fs;
