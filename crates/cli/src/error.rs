@@ -9,6 +9,9 @@ use crate::args;
 /// The exit code of a command that could not do its work.
 pub(crate) const COULD_NOT_RUN: u8 = 2;
 
+/// The exit code of a command that found something wrong.
+pub(crate) const FOUND: u8 = 1;
+
 /// Why a command stopped.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -26,12 +29,16 @@ pub(crate) enum Error {
     NotJson { name: String, cause: SyntaxError },
     #[error("`{asked}` is not a version that `{dialect}` can be written for")]
     UnknownTarget { asked: String, dialect: &'static str, known: Vec<String> },
+    #[error("`{cursor}` is a cursor of one thread, and several are to be followed")]
+    OneThread { cursor: String },
     #[error(transparent)]
     Store(#[from] selvedge_store::OpenError),
     #[error(transparent)]
     Tend(#[from] selvedge_store::TendError),
     #[error(transparent)]
     Client(#[from] selvedge_client::Error),
+    #[error(transparent)]
+    Check(#[from] selvedge_store::CheckError),
     #[error(transparent)]
     Keys(#[from] selvedge_store::KeyError),
     #[error("cannot listen on {address}: {cause}")]
@@ -91,11 +98,15 @@ impl Error {
             Self::Keys(selvedge_store::KeyError::NotFound { .. }) => {
                 Some("`selvedge keys list` shows the ids of all keys".to_owned())
             }
+            Self::OneThread { .. } => {
+                Some("follow each by itself, or use `--after tail`".to_owned())
+            }
             Self::Read { .. }
             | Self::Write { .. }
             | Self::Empty { .. }
             | Self::Store(_)
             | Self::Tend(_)
+            | Self::Check(_)
             | Self::Keys(_)
             | Self::Start(_)
             | Self::Listen { .. } => None,
