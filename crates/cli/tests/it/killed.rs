@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest::{Client, StatusCode};
+use selvedge_client::Frames;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -69,30 +70,26 @@ impl Run {
                 sleep(Duration::from_millis(20)).await;
                 continue;
             };
-            let mut text = String::new();
+            let mut frames = Frames::default();
             loop {
                 if upto().is_some_and(|upto| seen.last().is_some_and(|(seq, _)| *seq >= upto)) {
                     return seen;
                 }
                 let piece = tokio::time::timeout(Duration::from_millis(200), response.chunk());
-                match piece.await {
-                    Ok(Ok(Some(piece))) => text.push_str(std::str::from_utf8(&piece).unwrap()),
+                let piece = match piece.await {
+                    Ok(Ok(Some(piece))) => piece,
                     Ok(_) => break,
                     Err(_) => continue,
-                }
-                while let Some(end) = text.find("\n\n") {
-                    let rest = text.split_off(end + 2);
-                    let frame = std::mem::replace(&mut text, rest);
-                    let field = |name: &str| frame.lines().find_map(|l| l.strip_prefix(name));
-                    assert_ne!(field("event: "), Some("gap"), "a cursor that it gave is known");
-                    if let Some(id) = field("id: ") {
-                        last = Some(id.to_owned());
-                        if let Some(data) = field("data: ") {
-                            let seq = id.split('.').nth(1).unwrap().parse().unwrap();
-                            seen.push((seq, data.to_owned()));
-                        }
+                };
+                frames.push(&piece, |frame| {
+                    assert_ne!(frame.event, "gap", "a cursor that it gave is known");
+                    let Some(id) = frame.id else { return };
+                    if !frame.data.is_empty() {
+                        let seq = id.split('.').nth(1).unwrap().parse().unwrap();
+                        seen.push((seq, frame.data));
                     }
-                }
+                    last = Some(id);
+                });
             }
         }
     }
