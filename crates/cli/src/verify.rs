@@ -3,6 +3,7 @@
 mod file;
 mod thread;
 
+use std::collections::VecDeque;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -59,7 +60,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
 async fn threads(client: &Client, named: &[String]) -> Result<usize, Error> {
     let (good, bad, name, dim) = (args::GOOD, args::ERROR, args::NAME, args::DIM);
     let bar = bar("{spinner} {msg}");
-    let mut list = Threads { named, next: Some(String::new()), ready: Vec::new().into_iter() };
+    let next = named.is_empty().then(String::new);
+    let mut list = Threads { next, ready: named.iter().cloned().collect() };
     let (mut count, mut wrong) = (0, 0);
     while let Some(thread) = list.next(client).await? {
         bar.set_message(format!("{count} threads done, at {}", output::tame(&thread)));
@@ -100,23 +102,19 @@ async fn threads(client: &Client, named: &[String]) -> Result<usize, Error> {
 }
 
 /// Which threads: those named, or a page after the other of all.
-struct Threads<'a> {
-    named: &'a [String],
+struct Threads {
+    /// Where the next page begins; nowhere after the last.
     next: Option<String>,
-    ready: std::vec::IntoIter<String>,
+    ready: VecDeque<String>,
 }
 
-impl Threads<'_> {
+impl Threads {
     async fn next(&mut self, client: &Client) -> Result<Option<String>, Error> {
         loop {
-            if let Some(id) = self.ready.next() {
+            if let Some(id) = self.ready.pop_front() {
                 return Ok(Some(id));
             }
             let Some(after) = self.next.take() else { return Ok(None) };
-            if !self.named.is_empty() {
-                self.ready = self.named.to_vec().into_iter();
-                continue;
-            }
             let mut query = vec![("limit", "500".to_owned())];
             if !after.is_empty() {
                 query.push(("after", after));
@@ -124,7 +122,7 @@ impl Threads<'_> {
             let page = client.list("/api/threads", &query).await?;
             let ids = page["threads"].as_array().into_iter().flatten();
             let ids = ids.filter_map(|thread| thread["id"].as_str().map(str::to_owned));
-            self.ready = ids.collect::<Vec<_>>().into_iter();
+            self.ready.extend(ids);
             self.next = page["next"].as_str().map(str::to_owned);
         }
     }
