@@ -17,3 +17,5 @@ for await (const line of createInterface({ input: process.stdin })) {
   );
   process.stdout.write(`${JSON.stringify(answer)}\n`);
 }
+// What a peer left running ends with it.
+process.exit();

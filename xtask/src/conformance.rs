@@ -1,10 +1,11 @@
 //! Conformance: the real peers load what our encoders write (the matrix). Before
 //! that the drivers are tested: peers refuse what is wrong (rejects) and load what
-//! they wrote themselves (recordings).
+//! they wrote themselves (recordings). Clients follow a real server through trouble (live).
 
 mod check;
 mod driver;
 mod expected;
+mod live;
 mod matrix;
 mod peer;
 mod recordings;
@@ -32,6 +33,8 @@ pub(crate) enum Part {
     Recordings,
     /// Peers load the recordings converted to their dialect.
     Matrix,
+    /// Clients follow a server through cuts and kills.
+    Live,
 }
 
 /// Runs the parts; the exit code tells whether every check passed.
@@ -39,10 +42,15 @@ pub(crate) fn run(parts: &[Part], filter: Option<&str>) -> Result<ExitCode> {
     let fixtures = workspace::fixtures()?;
     let sources = source::find(&fixtures)?;
     ensure!(!sources.is_empty(), "no fixtures in {}", fixtures.display());
-    if parts.contains(&Part::Matrix) && workspace::chosen_binary().is_none() {
+    let run_ours = parts.contains(&Part::Matrix) || parts.contains(&Part::Live);
+    if run_ours && workspace::chosen_binary().is_none() {
         build()?;
     }
-    install::install().context("could not install the peers")?;
+    let installed = match parts {
+        [Part::Live] => install::install_node_packages(),
+        _ => install::install(),
+    };
+    installed.context("could not install the peers")?;
 
     let mut checks: Vec<Check> = Vec::new();
     for part in parts {
@@ -50,6 +58,7 @@ pub(crate) fn run(parts: &[Part], filter: Option<&str>) -> Result<ExitCode> {
             Part::Rejects => rejects::checks(&workspace::root()?.join("conformance/rejects"))?,
             Part::Recordings => recordings::checks(&sources),
             Part::Matrix => matrix::checks(&sources),
+            Part::Live => live::checks(&workspace::binary()?),
         });
     }
     checks.retain(|check| filter.is_none_or(|text| check.id.contains(text)));

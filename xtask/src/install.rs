@@ -107,7 +107,8 @@ pub(crate) fn node() -> Result<Command> {
     Ok(command)
 }
 
-fn install_node_packages() -> Result<()> {
+/// Installs the peers that node runs.
+pub(crate) fn install_node_packages() -> Result<()> {
     let source = workspace::root()?.join("conformance/js");
     let folder = js_folder()?;
     let pins = ["package.json", "package-lock.json", ".npmrc"];

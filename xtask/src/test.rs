@@ -25,12 +25,14 @@ pub(crate) struct Args {
 enum Only {
     /// Formatting, lints and Rust tests.
     Rust,
-    /// The recordings, then the matrix.
+    /// The recordings, the matrix, then live clients.
     Conformance,
     /// Peers load what they wrote themselves and refuse what is wrong.
     Recordings,
     /// Peers load what our encoders write.
     Matrix,
+    /// Clients follow a server through cuts and kills, a real browser among them.
+    Live,
     /// Instruction counts beside the committed baseline.
     Instructions,
 }
@@ -45,7 +47,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Some(Only::Instructions) => &[],
         Some(Only::Recordings) => &[Part::Rejects, Part::Recordings],
         Some(Only::Matrix) => &[Part::Matrix],
-        None | Some(Only::Conformance) => &[Part::Rejects, Part::Recordings, Part::Matrix],
+        Some(Only::Live) => &[Part::Live],
+        None | Some(Only::Conformance) => {
+            &[Part::Rejects, Part::Recordings, Part::Matrix, Part::Live]
+        }
     };
     let conformance = match parts {
         [] => ExitCode::SUCCESS,

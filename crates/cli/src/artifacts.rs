@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::args;
 use crate::error::Error;
 use crate::input::Source;
-use crate::lists::{text, visible};
+use crate::lists::text;
 use crate::output::{self, Output};
 use crate::remote::{self, Remote};
 
@@ -68,9 +68,9 @@ fn list(args: &Args) -> Result<(), Error> {
         let plural = if versions == 1 { "" } else { "s" };
         let line = format!(
             "{name}{:<38}{name:#} {:<8} {dim}{versions} version{plural}, {size} bytes{dim:#} {} {state}",
-            visible(&text(artifact, "id").unwrap_or_default()),
+            text(artifact, "id").unwrap_or_default(),
             text(artifact, "kind").unwrap_or_default(),
-            visible(&text(artifact, "name").unwrap_or_default()),
+            text(artifact, "name").unwrap_or_default(),
         );
         anstream::println!("{}", line.trim_end());
     }

@@ -9,6 +9,9 @@ use crate::args;
 /// The exit code of a command that could not do its work.
 pub(crate) const COULD_NOT_RUN: u8 = 2;
 
+/// The exit code of a command that found something wrong.
+pub(crate) const FOUND: u8 = 1;
+
 /// Why a command stopped.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -26,12 +29,16 @@ pub(crate) enum Error {
     NotJson { name: String, cause: SyntaxError },
     #[error("`{asked}` is not a version that `{dialect}` can be written for")]
     UnknownTarget { asked: String, dialect: &'static str, known: Vec<String> },
+    #[error("`{cursor}` is a cursor of one thread, and several are to be followed")]
+    OneThread { cursor: String },
     #[error(transparent)]
     Store(#[from] selvedge_store::OpenError),
     #[error(transparent)]
     Tend(#[from] selvedge_store::TendError),
     #[error(transparent)]
     Client(#[from] selvedge_client::Error),
+    #[error(transparent)]
+    Check(#[from] selvedge_store::CheckError),
     #[error(transparent)]
     Keys(#[from] selvedge_store::KeyError),
     #[error("cannot listen on {address}: {cause}")]
@@ -69,6 +76,10 @@ impl Error {
             Self::Store(selvedge_store::OpenError::InUse { .. }) => {
                 Some("stop the server that has it, or name another file with `--db`".to_owned())
             }
+            Self::Client(error) if error.is_untrusted() => Some(
+                "the server's certificate is not trusted; name its authority with `--ca <FILE>`"
+                    .to_owned(),
+            ),
             Self::Client(selvedge_client::Error::Connection { .. }) => Some(
                 "is the server running? start it with `selvedge serve`, or name it with `--url`"
                     .to_owned(),
@@ -77,7 +88,9 @@ impl Error {
                 let place = pointer.as_ref().map_or(String::new(), |at| format!(" at `{at}`"));
                 Some(format!("the server's code is `{code}`{place}; see docs/errors.md"))
             }
-            Self::Client(selvedge_client::Error::Answer(_)) => None,
+            Self::Client(
+                selvedge_client::Error::Answer(_) | selvedge_client::Error::Authorities(_),
+            ) => None,
             Self::Exposed { db, .. } => Some(format!(
                 "make a key first, with `selvedge keys add --db {db} --tenant <TENANT> \
                  --scope read,write --name <NAME>`, or listen on 127.0.0.1"
@@ -85,11 +98,15 @@ impl Error {
             Self::Keys(selvedge_store::KeyError::NotFound { .. }) => {
                 Some("`selvedge keys list` shows the ids of all keys".to_owned())
             }
+            Self::OneThread { .. } => {
+                Some("follow each by itself, or use `--after tail`".to_owned())
+            }
             Self::Read { .. }
             | Self::Write { .. }
             | Self::Empty { .. }
             | Self::Store(_)
             | Self::Tend(_)
+            | Self::Check(_)
             | Self::Keys(_)
             | Self::Start(_)
             | Self::Listen { .. } => None,

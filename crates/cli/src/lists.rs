@@ -7,7 +7,11 @@ use serde_json::Value;
 use crate::act::{self, InboxAct};
 use crate::args;
 use crate::error::Error;
+use crate::output;
 use crate::remote::{self, Remote};
+
+/// The most of a text that is shown.
+const TEXT: usize = 300;
 
 /// What all lists share.
 #[derive(clap::Args)]
@@ -84,7 +88,7 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode, Error> {
             text(thread, "id").unwrap_or_default(),
             text(thread, "status").unwrap_or_default(),
             text(thread, "updatedAt").unwrap_or_default(),
-            visible(&title)
+            title
         )
     })
 }
@@ -100,9 +104,9 @@ pub(crate) fn inbox(args: &InboxArgs) -> Result<ExitCode, Error> {
             "{name}{:<38}{name:#} {:<5} {:<24} {dim}{:<24}{dim:#} {}",
             text(item, "thread").unwrap_or_default(),
             text(item, "kind").unwrap_or_default(),
-            visible(&text(item, "id").unwrap_or_default()),
+            text(item, "id").unwrap_or_default(),
             text(item, "at").unwrap_or_default(),
-            visible(&text(item, "prompt").unwrap_or_default())
+            text(item, "prompt").unwrap_or_default()
         )
     })
 }
@@ -115,8 +119,8 @@ pub(crate) fn search(args: &SearchArgs) -> Result<ExitCode, Error> {
         let pieces = found["snippet"].as_array().into_iter().flatten();
         let snippet: String = pieces
             .map(|piece| match (text(piece, "hit"), text(piece, "text")) {
-                (Some(hit), _) => format!("{good}{}{good:#}", visible(&hit)),
-                (None, around) => visible(&around.unwrap_or_default()),
+                (Some(hit), _) => format!("{good}{hit}{good:#}"),
+                (None, around) => around.unwrap_or_default(),
             })
             .collect();
         let thread = text(found, "thread").unwrap_or_default();
@@ -138,9 +142,9 @@ fn list(
     let items = answer[name].as_array().into_iter().flatten();
     for item in items {
         if common.format == "json" {
-            anstream::println!("{item}");
+            output::print(&format!("{item}\n"))?;
         } else {
-            anstream::println!("{}", line(item).trim_end());
+            output::print(&format!("{}\n", line(item).trim_end()))?;
         }
     }
     if answer["next"].is_string() && common.format == "text" {
@@ -150,12 +154,7 @@ fn list(
     Ok(ExitCode::SUCCESS)
 }
 
-/// A member that is text.
+/// A member's text, safe to show.
 pub(crate) fn text(of: &Value, name: &str) -> Option<String> {
-    of[name].as_str().map(str::to_owned)
-}
-
-/// Control characters would play with the terminal.
-pub(crate) fn visible(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    of[name].as_str().map(|text| output::one_line(text, TEXT))
 }

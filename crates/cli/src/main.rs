@@ -3,7 +3,8 @@
 //! One file per command; what they share is [`input`] (reading sources piece by piece),
 //! [`output`], [`args`] and [`error`]. Nothing depends on this crate.
 //!
-//! Invariant: the exit code is 0 when all went well, 1 when `validate` found errors, 2 when a
+//! Invariant: the exit code is 0 when all went well, 1 when `validate`, `verify` or
+//! `doctor` found something wrong, 2 when a
 //! command could not do its work.
 
 mod act;
@@ -12,9 +13,13 @@ mod args;
 mod artifacts;
 mod bench;
 mod canon;
+mod completions;
 mod convert;
 mod dialects;
+mod diff;
+mod doctor;
 mod error;
+mod fork;
 mod input;
 mod inspect;
 mod keys;
@@ -26,10 +31,11 @@ mod serve;
 mod tail;
 mod transfer;
 mod validate;
+mod verify;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// One durable thread for every agent conversation.
 ///
@@ -58,6 +64,8 @@ enum Command {
     Threads(lists::ThreadsArgs),
     Tail(tail::Args),
     Append(append::Args),
+    Fork(fork::Args),
+    Diff(diff::Args),
     Import(transfer::ImportArgs),
     Export(transfer::ExportArgs),
     Search(lists::SearchArgs),
@@ -69,8 +77,11 @@ enum Command {
     Inspect(inspect::Args),
     Canon(canon::Args),
     Dialects(dialects::Args),
+    Verify(verify::Args),
+    Doctor(doctor::Args),
     Rebuild(rebuild::Args),
     Bench(bench::Args),
+    Completions(completions::Args),
 }
 
 fn main() -> ExitCode {
@@ -84,6 +95,8 @@ fn main() -> ExitCode {
         Command::Artifacts(args) => artifacts::run(&args),
         Command::Tail(args) => tail::run(&args),
         Command::Append(args) => append::run(&args),
+        Command::Fork(args) => fork::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Import(args) => transfer::import(&args),
         Command::Export(args) => transfer::export(&args),
         Command::Convert(args) => convert::run(&args),
@@ -91,8 +104,11 @@ fn main() -> ExitCode {
         Command::Inspect(args) => inspect::run(&args),
         Command::Canon(args) => canon::run(&args),
         Command::Dialects(args) => dialects::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::Rebuild(args) => rebuild::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Completions(args) => completions::run(&args, Cli::command()),
     };
     match result {
         Ok(code) => code,

@@ -127,6 +127,23 @@ pub(crate) fn tame(text: &str) -> String {
     text.chars().map(|c| if is_harmless(c) { c } else { '\u{fffd}' }).collect()
 }
 
+/// Text of others in one line of at most so many characters.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let mut out: String = text.chars().take(most).map(in_line).collect();
+    if text.chars().nth(most).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+fn in_line(c: char) -> char {
+    match c {
+        '\n' | '\r' => '⏎',
+        c if is_harmless(c) => c,
+        _ => '·',
+    }
+}
+
 /// Not a control character, nor one that turns the direction of writing.
 pub(crate) fn is_harmless(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

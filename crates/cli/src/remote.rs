@@ -1,6 +1,8 @@
 //! Talking to a server: what all commands over HTTP share.
 
-use selvedge_client::Client;
+use std::fs;
+
+use selvedge_client::{Authorities, Client};
 
 use crate::error::Error;
 
@@ -19,17 +21,28 @@ pub(crate) struct Remote {
     /// The key to use
     #[arg(long, env = "SELVEDGE_KEY", value_name = "KEY", hide_env_values = true)]
     key: Option<String>,
+    /// Trust these authorities too, over HTTPS (PEM)
+    #[arg(long, env = "SELVEDGE_CA", value_name = "FILE", hide_env_values = true, value_parser = authorities)]
+    ca: Option<Authorities>,
 }
 
 impl Remote {
     /// The server as a client sees it.
     pub(crate) fn client(&self) -> Client {
-        let client = Client::new(&self.url);
+        let client = match &self.ca {
+            Some(authorities) => Client::trusting(&self.url, authorities),
+            None => Client::new(&self.url),
+        };
         match &self.key {
             Some(key) => client.with_key(key),
             None => client,
         }
     }
+}
+
+fn authorities(path: &str) -> Result<Authorities, String> {
+    let text = fs::read(path).map_err(|error| error.to_string())?;
+    Authorities::from_pem(&text).map_err(|error| error.to_string())
 }
 
 /// Runs what has to wait for a server.

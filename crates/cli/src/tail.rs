@@ -1,21 +1,23 @@
 //! `selvedge tail`: what happens in threads, as it happens.
 
-mod line;
+pub(crate) mod line;
 
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use selvedge_client::{Follow, Tail, Until};
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::args::{self, Named};
 use crate::error::Error;
+use crate::output;
 use crate::remote::{self, Remote};
 
 /// Follow threads as they happen
 ///
 /// Prints what is there and then what comes, until stopped. Lost connections are made again, and
-/// nothing is missed or repeated.
+/// nothing is missed or repeated; where the journal is another than before, that is said.
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -34,7 +36,7 @@ pub(crate) struct Args {
     /// Show them in this dialect, as it is on the wire
     #[arg(long = "as", value_name = "DIALECT", value_parser = args::dialect(), hide_possible_values = true)]
     dialect: Option<Named>,
-    /// Begin after this cursor; `tail` begins with what comes next
+    /// Begin after this cursor, of one thread; `tail` begins with what comes next
     #[arg(long, value_name = "CURSOR")]
     after: Option<String>,
     /// Only these kinds, such as content-*,task-complete
@@ -49,6 +51,12 @@ pub(crate) struct Args {
     /// How wordy the thoughts may be
     #[arg(long, value_name = "VERBOSITY", value_parser = ["off", "brief", "normal", "detailed"])]
     thoughts: Option<String>,
+    /// Only thoughts of these types, such as planning,decision
+    #[arg(long, value_name = "TYPES")]
+    thought_types: Option<String>,
+    /// Only thoughts at least so sure, from 0 to 1
+    #[arg(long, value_name = "SHARE")]
+    min_confidence: Option<String>,
     /// Stop at the end instead of waiting for more
     #[arg(long)]
     no_follow: bool,
@@ -69,10 +77,16 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         ("tasks", &args.tasks),
         ("participants", &args.participants),
         ("thoughts", &args.thoughts),
+        ("thoughtTypes", &args.thought_types),
+        ("minConfidence", &args.min_confidence),
     ] {
         if let Some(value) = value {
             query.push((name.to_owned(), value.clone()));
         }
+    }
+    let cursors = args.after.as_ref().filter(|after| after.contains('.'));
+    if let (Some(after), true) = (cursors, args.threads.len() > 1) {
+        return Err(Error::OneThread { cursor: after.clone() });
     }
     let until = if args.no_follow { Until::CaughtUp } else { Until::Forever };
     let follow = Follow { after: args.after.clone(), query, until };
@@ -94,18 +108,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
             while let Some((thread, news)) = frames.recv().await {
                 let frame = news?;
                 if frame.event == "gap" {
-                    let style = args::WARNING;
-                    anstream::eprintln!(
-                        "{style}gap{style:#} in {thread}: {}; it begins anew",
-                        frame.data
-                    );
+                    gap(&thread, &frame.data);
                 } else if raw && frame.event != "caught-up" {
-                    anstream::println!("{}", frame.data);
+                    output::print(&format!("{}\n", frame.data))?;
                 } else if !raw && frame.event != "caught-up" {
                     let name = if width > 0 { format!("{thread:width$} ") } else { String::new() };
                     let style = colour(&thread);
-                    if let Some(line) = line::line(&frame) {
-                        anstream::println!("{style}{name}{style:#}{line}");
+                    if let Some(line) = line::line(&frame.data) {
+                        output::print(&format!("{style}{name}{style:#}{line}\n"))?;
                     }
                 }
             }
@@ -120,7 +130,13 @@ type News = (String, Result<selvedge_client::Frame, selvedge_client::Error>);
 
 async fn pass_on(thread: String, mut tail: Tail, sender: mpsc::Sender<News>) {
     loop {
-        let news = match tail.next().await {
+        let before = tail.reconnects();
+        let next = tail.next().await;
+        if tail.reconnects() > before {
+            let dim = args::DIM;
+            anstream::eprintln!("{dim}connected to {thread} again{dim:#}");
+        }
+        let news = match next {
             Ok(Some(frame)) => Ok(frame),
             Ok(None) => return,
             Err(error) => Err(error),
@@ -130,6 +146,17 @@ async fn pass_on(thread: String, mut tail: Tail, sender: mpsc::Sender<News>) {
             return;
         }
     }
+}
+
+/// Says that the journal is not the one that was asked for.
+fn gap(thread: &str, data: &str) {
+    let told: Value = serde_json::from_str(data).unwrap_or_default();
+    let text = |name: &str| told[name].as_str().unwrap_or("?").to_owned();
+    let (asked, head, style) = (text("requested"), text("head"), args::WARNING);
+    anstream::eprintln!(
+        "{style}gap{style:#} in {thread}: there is no {asked} (any more), the end is {head}; \
+         all of it follows"
+    );
 }
 
 /// A colour of its own for everyone who speaks.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::Value;
 
-use crate::{Error, Follow, Tail};
+use crate::{Authorities, Error, Follow, Tail};
 
 /// A server, and who asks. Clones share their connections.
 #[derive(Debug, Clone)]
@@ -28,10 +28,15 @@ pub struct Appended {
 }
 
 impl Client {
-    /// A server at a URL.
+    /// A server at a URL. Over HTTPS it must be one that the system trusts.
     pub fn new(base: &str) -> Self {
+        Self::trusting(base, &Authorities::default())
+    }
+
+    /// A server that the system trusts, or one of these authorities.
+    pub fn trusting(base: &str, authorities: &Authorities) -> Self {
         let base = base.trim_end_matches('/').to_owned();
-        Self { http: reqwest::Client::new(), base, key: None }
+        Self { http: authorities.http(), base, key: None }
     }
 
     /// With a key.
@@ -47,7 +52,7 @@ impl Client {
 
     /// Appends events: one, an array of them, or one a line.
     pub async fn append(&self, thread: &str, events: &str) -> Result<Appended, Error> {
-        let path = format!("/api/threads/{}/events", segment(thread));
+        let path = of(thread, "/events");
         appended(&self.json(self.request(Method::POST, &path).body(events.to_owned())).await?)
     }
 
@@ -58,7 +63,7 @@ impl Client {
         events: &str,
         key: &str,
     ) -> Result<Appended, Error> {
-        let path = format!("/api/threads/{}/events", segment(thread));
+        let path = of(thread, "/events");
         let request = self.request(Method::POST, &path).header("Idempotency-Key", key);
         appended(&self.json(request.body(events.to_owned())).await?)
     }
@@ -78,6 +83,40 @@ impl Client {
         self.json(self.request(Method::GET, path).query(query)).await
     }
 
+    /// A thread's state, head and cursor.
+    pub async fn show(&self, thread: &str) -> Result<Value, Error> {
+        self.get(&of(thread, "")).await
+    }
+
+    /// A page of a thread's journal, as the text that came.
+    pub async fn page(&self, thread: &str, query: &[(&str, String)]) -> Result<String, Error> {
+        self.text(self.request(Method::GET, &of(thread, "/events")).query(query)).await
+    }
+
+    /// Branches off from a thread: `{"at"?, "id"?, "title"?}`.
+    pub async fn fork(&self, thread: &str, branch: &Value) -> Result<Value, Error> {
+        self.post(&of(thread, "/fork"), branch.to_string()).await
+    }
+
+    /// What two threads have after the point they share.
+    pub async fn diff(&self, thread: &str, query: &[(&str, String)]) -> Result<Value, Error> {
+        self.list(&of(thread, "/diff"), query).await
+    }
+
+    /// Whether the caller may see what only operators see.
+    pub async fn is_operator(&self) -> Result<bool, Error> {
+        match self.text(self.request(Method::GET, "/metrics")).await {
+            Ok(_) => Ok(true),
+            Err(Error::Refused { status: 401 | 403, .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes a thread.
+    pub async fn delete(&self, thread: &str) -> Result<(), Error> {
+        self.send(self.request(Method::DELETE, &of(thread, ""))).await.map(drop)
+    }
+
     /// Makes a thread from a source in any dialect.
     pub async fn import(&self, source: &str, query: &[(&str, String)]) -> Result<Value, Error> {
         let request = self.request(Method::POST, "/api/import").query(query);
@@ -86,7 +125,7 @@ impl Client {
 
     /// A thread in any dialect, as it arrives.
     pub async fn export(&self, thread: &str, query: &[(&str, String)]) -> Result<Pieces, Error> {
-        let path = format!("/api/threads/{}/export", segment(thread));
+        let path = of(thread, "/export");
         self.pieces(self.request(Method::GET, &path).query(query)).await
     }
 
@@ -127,12 +166,13 @@ impl Client {
         })
     }
 
+    async fn text(&self, request: RequestBuilder) -> Result<String, Error> {
+        let text = self.send(request).await?.text().await;
+        text.map_err(|cause| Error::Connection { url: self.base.clone(), cause })
+    }
+
     pub(crate) async fn json(&self, request: RequestBuilder) -> Result<Value, Error> {
-        let response = self.send(request).await?;
-        let text = response
-            .text()
-            .await
-            .map_err(|cause| Error::Connection { url: self.base.clone(), cause })?;
+        let text = self.text(request).await?;
         serde_json::from_str(&text).map_err(|error| Error::Answer(error.to_string()))
     }
 }
@@ -162,6 +202,11 @@ pub(crate) fn appended(answer: &Value) -> Result<Appended, Error> {
         cursor: answer["cursor"].as_str().unwrap_or_default().to_owned(),
         duplicate: answer["duplicate"].as_bool().unwrap_or_default(),
     })
+}
+
+/// A path of a thread.
+pub(crate) fn of(thread: &str, rest: &str) -> String {
+    format!("/api/threads/{}{rest}", segment(thread))
 }
 
 /// An id as a segment of a path.

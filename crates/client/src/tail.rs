@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::{Method, Response};
 
-use crate::requests::segment;
+use crate::requests::of;
 use crate::{Client, Error, Frame, Frames};
 
 /// The server says something every ten seconds; silence means that the connection is gone.
@@ -46,28 +46,32 @@ pub struct Tail {
     frames: Frames,
     ready: VecDeque<Frame>,
     wait: Duration,
-    /// How often the connection was made again.
-    pub reconnects: u64,
+    connections: u64,
 }
 
 impl Tail {
     pub(crate) fn new(client: Client, thread: &str, follow: Follow) -> Self {
         Self {
             client,
-            path: format!("/api/threads/{}/stream", segment(thread)),
+            path: of(thread, "/stream"),
             last: follow.after.clone(),
             follow,
             open: None,
             frames: Frames::default(),
             ready: VecDeque::new(),
             wait: FIRST_WAIT,
-            reconnects: 0,
+            connections: 0,
         }
     }
 
     /// Where it stands: what to give as `after` to go on from here.
     pub fn cursor(&self) -> Option<&str> {
         self.last.as_deref()
+    }
+
+    /// How often the connection was made again.
+    pub fn reconnects(&self) -> u64 {
+        self.connections.saturating_sub(1)
     }
 
     /// The next frame; none at the end. Control frames (`gap`, `caught-up`) are passed on too.
@@ -90,7 +94,13 @@ impl Tail {
                 }
             }
             match &mut self.open {
-                None => self.connect().await?,
+                None => {
+                    // A server that ends every answer at once is not to be asked without pause.
+                    if self.connections > 0 {
+                        self.pause().await;
+                    }
+                    self.connect().await?;
+                }
                 Some(response) => {
                     let piece = tokio::time::timeout(SILENCE, response.chunk()).await;
                     match piece {
@@ -115,15 +125,21 @@ impl Tail {
             Ok(response) => {
                 self.open = Some(response);
                 self.frames = Frames::default();
-                self.reconnects += 1;
+                self.connections += 1;
                 Ok(())
             }
             Err(error) if error.is_retryable() => {
-                tokio::time::sleep(self.wait).await;
-                self.wait = (self.wait * 2).min(LONGEST_WAIT);
+                if self.connections == 0 {
+                    self.pause().await;
+                }
                 Ok(())
             }
             Err(error) => Err(error),
         }
+    }
+
+    async fn pause(&mut self) {
+        tokio::time::sleep(self.wait).await;
+        self.wait = (self.wait * 2).min(LONGEST_WAIT);
     }
 }

@@ -20,6 +20,7 @@
 mod append;
 mod ask;
 mod batch;
+mod check;
 mod error;
 mod guard;
 mod keys;
@@ -32,6 +33,7 @@ mod thread;
 
 pub use append::{Append, Appended, Create, Draft, Expect, Key, Limits};
 pub use batch::{Batch, Entry, Page};
+pub use check::{CheckError, Checked, Stage, check};
 pub use error::{AppendError, OpenError, ReadError, TendError};
 pub use guard::{Guard, Instead};
 pub use keys::{ApiKey, KeyError, KeyHash, Keys, NewKey};

@@ -1,6 +1,7 @@
 //! The store in one SQLite file.
 
 mod catch_up;
+pub(crate) mod check;
 mod follow;
 mod guard;
 mod handle;

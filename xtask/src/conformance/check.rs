@@ -61,6 +61,8 @@ pub(crate) enum Verdict {
     Failed(String),
     /// Nothing was left to load.
     Empty,
+    /// The peer cannot run here, and why.
+    Skipped(String),
 }
 
 /// Runs the checks on every core and gives their verdicts in order.
@@ -107,6 +109,9 @@ impl Check {
         if answer["ok"] != true {
             let error = answer["error"].as_str().unwrap_or("no reason given");
             return Ok(Verdict::Failed(error.to_owned()));
+        }
+        if let Some(reason) = answer["skipped"].as_str() {
+            return Ok(Verdict::Skipped(reason.to_owned()));
         }
         Ok(match self.demand {
             _ if answer["records"] == 0 && self.demand == Demand::Nothing => Verdict::Empty,

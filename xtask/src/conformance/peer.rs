@@ -1,5 +1,6 @@
 //! The peers, one per thing a real package can be asked to load.
 
+use std::fs;
 use std::process::Command;
 
 use anyhow::Result;
@@ -37,11 +38,15 @@ pub(crate) enum Process {
     AiSdk,
     /// @ag-ui/client.
     AgUi,
+    /// Chromium.
+    Browser,
+    /// eventsource.
+    EventSource,
 }
 
 impl Process {
     /// Every driver process.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::PydanticAi2,
         Self::PydanticAi1,
         Self::A2aV1,
@@ -50,6 +55,8 @@ impl Process {
         Self::AgentApi,
         Self::AiSdk,
         Self::AgUi,
+        Self::Browser,
+        Self::EventSource,
     ];
 
     /// The command that starts it.
@@ -63,6 +70,8 @@ impl Process {
             Self::AgentApi => python(Venv::OpenAi, "peer_agent_api"),
             Self::AiSdk => javascript("peer_ai_sdk"),
             Self::AgUi => javascript("peer_ag_ui"),
+            Self::Browser => live("peer_browser"),
+            Self::EventSource => live("peer_eventsource"),
         }
     }
 }
@@ -108,5 +117,14 @@ fn python(venv: Venv, module: &str) -> Result<Command> {
 fn javascript(module: &str) -> Result<Command> {
     let mut command = node()?;
     command.args(["serve.mjs", module]);
+    Ok(command)
+}
+
+/// A driver that unpacks a browser and runs servers.
+fn live(module: &str) -> Result<Command> {
+    let folder = workspace::conformance()?.join("live");
+    fs::create_dir_all(&folder)?;
+    let mut command = javascript(module)?;
+    command.env("TMPDIR", folder);
     Ok(command)
 }

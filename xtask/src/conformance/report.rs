@@ -17,6 +17,8 @@ const SHOWN: usize = 40;
 /// The outcome of a run.
 pub(crate) struct Report {
     rows: Vec<Row>,
+    /// Peers that cannot run here, and why.
+    unable: BTreeMap<&'static str, String>,
 }
 
 struct Row {
@@ -46,11 +48,16 @@ impl Report {
     /// Weighs the verdicts against what is expected. A check that passes although
     /// it is expected to fail is a failure: its line has to go.
     pub(crate) fn new(checks: &[Check], verdicts: Vec<Verdict>, expected: &Expected) -> Self {
+        let mut unable = BTreeMap::new();
         let rows = checks.iter().zip(verdicts).map(|(check, verdict)| {
             let (outcome, detail) = match (verdict, expected.reason(&check.id)) {
                 (Verdict::Passed, None) => (Outcome::Passed, String::new()),
                 (Verdict::Passed, Some(_)) => {
                     (Outcome::Failed, "passes, but conformance/expected.txt lists it".to_owned())
+                }
+                (Verdict::Skipped(reason), _) => {
+                    unable.insert(check.peer.name, reason.clone());
+                    (Outcome::Skipped, reason)
                 }
                 (Verdict::Empty, _) => (Outcome::Skipped, "nothing to load".to_owned()),
                 (Verdict::Failed(error), None) => (Outcome::Failed, error),
@@ -60,7 +67,8 @@ impl Report {
             };
             Row { id: check.id.clone(), outcome, detail }
         });
-        Self { rows: rows.collect() }
+        let rows = rows.collect();
+        Self { rows, unable }
     }
 
     /// Writes every row.
@@ -88,6 +96,9 @@ impl Report {
         println!("\n{:<34}{:>8}{:>8}{:>8}", "", "passed", "failed", "skipped");
         for (group, [passed, failed, skipped]) in self.by_group() {
             println!("{group:<34}{passed:>8}{failed:>8}{skipped:>8}");
+        }
+        for (peer, reason) in &self.unable {
+            println!("\nskipped {peer}: {}", shorten(reason));
         }
         let [passed, failed, skipped] = self.totals();
         println!("\n{passed} passed, {failed} failed, {skipped} skipped");

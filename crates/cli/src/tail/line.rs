@@ -1,17 +1,19 @@
 //! One event as one line for people.
 
-use selvedge_client::Frame;
 use selvedge_protocol::json::{Doc, Node};
 
 use super::colour;
 use crate::args;
+use crate::output::one_line;
 
 /// The most of a text that is shown.
 const TEXT: usize = 160;
+/// The most of a name.
+const NAMES: usize = 40;
 
 /// The line of an event: when, who, what, and what it says.
-pub(super) fn line(frame: &Frame) -> Option<String> {
-    let doc = Doc::parse(&frame.data).ok()?;
+pub(crate) fn line(event: &str) -> Option<String> {
+    let doc = Doc::parse(event).ok()?;
     let event = doc.root();
     let text = |name: &str| event.get(name).and_then(Node::str);
     let time = text("timestamp").unwrap_or_default();
@@ -19,7 +21,7 @@ pub(super) fn line(frame: &Frame) -> Option<String> {
     let who = ["agentId", "author", "participantId", "role"].iter();
     let who = who.filter_map(|name| text(name)).next().unwrap_or_default();
     let (dim, name, own) = (args::DIM, args::NAME, colour(&who));
-    let kind = text("kind").unwrap_or_default();
+    let (who, kind) = (one_line(&who, NAMES), one_line(&text("kind").unwrap_or_default(), NAMES));
     let says = says(event);
     Some(format!("{dim}{time:<15}{dim:#} {own}{who:<12}{own:#} {name}{kind:<20}{name:#} {says}"))
 }
@@ -28,29 +30,12 @@ pub(super) fn line(frame: &Frame) -> Option<String> {
 fn says(event: Node<'_, '_>) -> String {
     for name in ["delta", "content", "message", "prompt", "title", "status"] {
         if let Some(text) = event.get(name).and_then(Node::str).filter(|text| !text.is_empty()) {
-            return short(&text);
+            return one_line(&text, TEXT);
         }
     }
     let common = ["kind", "contextId", "timestamp", "taskId", "agentId", "participantId"];
     let rest = event.members().filter(|(key, _)| !common.iter().any(|name| key.is(name)));
     let rest: Vec<String> =
         rest.map(|(key, value)| format!("{}={}", key.body(), value.raw())).collect();
-    short(&rest.join(" "))
-}
-
-fn short(text: &str) -> String {
-    let mut out: String = text.chars().take(TEXT).map(visible).collect();
-    if text.chars().nth(TEXT).is_some() {
-        out.push('…');
-    }
-    out
-}
-
-/// Control characters would play with the terminal.
-fn visible(c: char) -> char {
-    match c {
-        '\n' | '\r' => '⏎',
-        c if c.is_control() => '·',
-        c => c,
-    }
+    one_line(&rest.join(" "), TEXT)
 }

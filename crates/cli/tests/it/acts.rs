@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::killed::Server;
+use crate::server::Server;
 use crate::{selvedge, selvedge_with};
 
 const ASK: &[u8] = br#"[{"kind":"task-created","taskId":"k","initiator":"user"},

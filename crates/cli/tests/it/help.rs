@@ -17,10 +17,27 @@ fn every_command_explains_itself_with_examples() {
     insta::assert_snapshot!("help-serve", selvedge(&["serve", "--help"]).stdout);
     insta::assert_snapshot!("help-keys", selvedge(&["keys", "--help"]).stdout);
     insta::assert_snapshot!("help-keys-add", selvedge(&["keys", "add", "--help"]).stdout);
+    for command in ["tail", "fork", "diff", "verify", "doctor", "completions"] {
+        let help = selvedge(&[command, "--help"]).stdout;
+        insta::assert_snapshot!(format!("help-{command}"), help);
+    }
     insta::assert_snapshot!("help-canon", selvedge(&["canon", "--help"]).stdout);
-    for command in
-        ["serve", "threads", "tail", "append", "import", "export", "search", "inbox", "bench"]
-    {
+    for command in [
+        "serve",
+        "threads",
+        "tail",
+        "append",
+        "fork",
+        "diff",
+        "import",
+        "export",
+        "search",
+        "inbox",
+        "verify",
+        "doctor",
+        "bench",
+        "completions",
+    ] {
         let help = selvedge(&[command, "--help"]).stdout;
         assert!(help.contains("Examples:\n"), "{command}");
     }
@@ -47,4 +64,16 @@ fn the_list_of_dialects_names_each_with_its_versions() {
     assert_eq!(pydantic["versions"], serde_json::json!(["2", "1"]));
     assert_eq!(pydantic["framing"], "json-array");
     assert!(table.contains("pydantic-ai@2 pydantic-ai@1"));
+}
+
+#[test]
+fn completions_know_every_command() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let run = selvedge(&["completions", shell]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        for word in ["serve", "verify", "doctor", "no-follow"] {
+            assert!(run.stdout.contains(word), "{shell}: {word}");
+        }
+    }
+    assert_eq!(selvedge(&["completions", "tcsh"]).code, Some(2));
 }

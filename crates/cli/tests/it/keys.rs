@@ -1,46 +1,11 @@
 //! Keys on the command line, and the server that heeds them.
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use reqwest::{Client, StatusCode};
+use reqwest::StatusCode;
 
+use crate::server::{Server, http};
 use crate::{Folder, selvedge};
-
-/// A running server; it is killed when dropped.
-struct Server(Child);
-
-impl Server {
-    fn start(args: &[&str]) -> (Self, String, String) {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge"))
-            .arg("serve")
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let url = lines.next().unwrap().unwrap().rsplit(' ').next().unwrap().to_owned();
-        let who = lines.next().unwrap().unwrap();
-        (Self(child), url, who)
-    }
-
-    /// Stops it and gives its log.
-    fn log(mut self) -> String {
-        self.0.kill().unwrap();
-        let mut log = String::new();
-        self.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
-        log
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 fn add(db: &str, scopes: &str) -> String {
     let run = selvedge(&[
@@ -96,10 +61,10 @@ async fn only_with_a_key_does_it_listen_to_other_machines() {
     assert!(run.stderr.contains("selvedge keys add"), "{}", run.stderr);
     assert!(folder.names().is_empty(), "nothing was made");
     let key = add(db, "read,write");
-    let (_server, url, who) = Server::start(&["--listen", "0.0.0.0:0", "--db", db]);
-    assert!(who.contains("every request needs a key"), "{who}");
-    let url = format!("{}/api/threads/none", url.replace("0.0.0.0", "127.0.0.1"));
-    let client = Client::new();
+    let server = Server::start_with(&["--listen", "0.0.0.0:0", "--db", db]);
+    assert!(server.who.contains("every request needs a key"), "{}", server.who);
+    let url = format!("{}/api/threads/none", server.url.replace("0.0.0.0", "127.0.0.1"));
+    let client = http();
     assert_eq!(client.get(&url).send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
     let known = client.get(&url).bearer_auth(&key).send().await.unwrap();
     assert_eq!(known.status(), StatusCode::NOT_FOUND);
@@ -118,14 +83,14 @@ async fn the_log_is_json_and_has_no_secrets() {
     let db = &folder.path("s.db");
     let key = add(db, "read");
     let args = ["--listen", "127.0.0.1:0", "--db", db, "--log", "json", "--log-level", "debug"];
-    let (server, url, _) = Server::start(&args);
-    let client = Client::new();
-    let url = format!("{url}/api/threads/none?access_token={key}");
+    let server = Server::start_with(&args);
+    let client = http();
+    let url = format!("{}/api/threads/none?access_token={key}", server.url);
     for request in [client.get(&url), client.get(&url).bearer_auth(&key)] {
         let request = request.header("x-request-id", "r-1");
         assert_eq!(request.send().await.unwrap().status(), StatusCode::NOT_FOUND);
     }
-    let log = server.log();
+    let log = server.kill();
     let lines: Vec<serde_json::Value> =
         log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let answered: Vec<_> = lines.iter().filter(|line| line["message"] == "answered").collect();

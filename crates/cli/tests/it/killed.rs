@@ -3,47 +3,19 @@
 //! `SELVEDGE_KILLS` sets how often it is killed; a few times unless told otherwise.
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest::{Client, StatusCode};
+use selvedge_client::Frames;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use crate::server::{Server, http};
+
 const THREADS: u64 = 4;
 const WRITERS: u64 = 12;
-
-/// A running server and where it listens.
-pub(crate) struct Server {
-    child: Child,
-    pub(crate) url: String,
-}
-
-impl Server {
-    pub(crate) fn start(db: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--db"])
-            .arg(db)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let url = line.trim().rsplit(' ').next().unwrap().to_owned();
-        assert!(url.starts_with("http://"), "{line}");
-        Self { child, url }
-    }
-
-    /// `kill -9`
-    pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
 
 /// What all tasks share.
 struct Run {
@@ -98,30 +70,26 @@ impl Run {
                 sleep(Duration::from_millis(20)).await;
                 continue;
             };
-            let mut text = String::new();
+            let mut frames = Frames::default();
             loop {
                 if upto().is_some_and(|upto| seen.last().is_some_and(|(seq, _)| *seq >= upto)) {
                     return seen;
                 }
                 let piece = tokio::time::timeout(Duration::from_millis(200), response.chunk());
-                match piece.await {
-                    Ok(Ok(Some(piece))) => text.push_str(std::str::from_utf8(&piece).unwrap()),
+                let piece = match piece.await {
+                    Ok(Ok(Some(piece))) => piece,
                     Ok(_) => break,
                     Err(_) => continue,
-                }
-                while let Some(end) = text.find("\n\n") {
-                    let rest = text.split_off(end + 2);
-                    let frame = std::mem::replace(&mut text, rest);
-                    let field = |name: &str| frame.lines().find_map(|l| l.strip_prefix(name));
-                    assert_ne!(field("event: "), Some("gap"), "a cursor that it gave is known");
-                    if let Some(id) = field("id: ") {
-                        last = Some(id.to_owned());
-                        if let Some(data) = field("data: ") {
-                            let seq = id.split('.').nth(1).unwrap().parse().unwrap();
-                            seen.push((seq, data.to_owned()));
-                        }
+                };
+                frames.push(&piece, |frame| {
+                    assert_ne!(frame.event, "gap", "a cursor that it gave is known");
+                    let Some(id) = frame.id else { return };
+                    if !frame.data.is_empty() {
+                        let seq = id.split('.').nth(1).unwrap().parse().unwrap();
+                        seen.push((seq, frame.data));
                     }
-                }
+                    last = Some(id);
+                });
             }
         }
     }
@@ -134,7 +102,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_kills() {
     let db = folder.path().join("s.db");
     let mut server = Server::start(&db);
     let run = Arc::new(Run {
-        client: Client::new(),
+        client: http(),
         url: Mutex::new(server.url.clone()),
         stop: AtomicBool::new(false),
         acknowledged: Mutex::default(),

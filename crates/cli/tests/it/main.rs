@@ -2,16 +2,22 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod acts;
+mod branch;
 mod canon;
 mod convert;
 mod docs;
+mod doctor;
 mod help;
 mod hostile;
 mod inspect;
 mod keys;
 mod killed;
 mod remote;
+mod server;
+mod tail;
+mod tls;
 mod validate;
+mod verify;
 
 use std::fs;
 use std::io::Write as _;

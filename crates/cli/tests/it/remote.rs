@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::killed::Server;
+use crate::server::Server;
 use crate::{selvedge, selvedge_with};
 
 const HISTORY: &str = r#"[{"parts":[{"content":"How long is the Seine?","timestamp":"2026-01-01T00:00:00Z","part_kind":"user-prompt"}],"kind":"request"},{"parts":[{"content":"777 km","part_kind":"text"}],"model_name":"m","timestamp":"2026-01-01T00:00:01Z","kind":"response"}]"#;

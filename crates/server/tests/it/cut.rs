@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use reqwest::Client;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::site::Site;
+use crate::site::{Site, http};
 
 /// Listens, and passes on some bytes of every answer before it cuts the connection.
 async fn proxy(upstream: String) -> (SocketAddr, Arc<AtomicU64>) {
@@ -57,7 +56,7 @@ async fn proxy(upstream: String) -> (SocketAddr, Arc<AtomicU64>) {
 
 /// Follows until so many events were shown, connecting again after every cut.
 async fn follow(url: String, count: usize) -> Vec<String> {
-    let client = Client::new();
+    let client = http();
     let mut shown = Vec::new();
     let mut last: Option<String> = None;
     while shown.len() < count {

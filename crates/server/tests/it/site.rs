@@ -55,7 +55,7 @@ impl Site {
         };
         let served = tokio::spawn(selvedge_server::serve(app, listener, stopped));
         let (stop, served) = (Some(stop), Some(served));
-        (Self { url, client: Client::new(), keys, db: path, stop, served, folder }, texts)
+        (Self { url, client: http(), keys, db: path, stop, served, folder }, texts)
     }
 
     /// A request that anything can be added to.
@@ -97,6 +97,13 @@ impl Site {
         }
         Frames::open(request).await
     }
+}
+
+/// Connections for a test's own requests.
+pub(crate) fn http() -> Client {
+    // Needed where the client's TLS is built along with it.
+    let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
+    Client::new()
 }
 
 /// A key for tests.

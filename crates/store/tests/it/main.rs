@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod append;
+mod check;
 mod crash;
 mod delete;
 mod events;

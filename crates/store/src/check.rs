@@ -1,0 +1,88 @@
+//! Is a file sound? Reads it beside whoever has it open, and changes nothing in it.
+//!
+//! What follows the journal is judged against what a copy makes of the same journal.
+
+use std::fs;
+use std::path::Path;
+
+use crate::sqlite::check as sqlite;
+use crate::{OpenError, Options, Progress, ReadError, Store, TendError};
+
+/// The most of what is wrong that is told.
+pub(crate) const FINDINGS: usize = 100;
+
+/// What was looked at, and what is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Checked {
+    /// Threads that are there.
+    pub threads: u64,
+    /// Appends in the journal.
+    pub appends: u64,
+    /// Events in them.
+    pub events: u64,
+    /// What is wrong, in words; the first hundred.
+    pub findings: Vec<String>,
+}
+
+impl Checked {
+    pub(crate) fn found(&mut self, what: String) {
+        if self.findings.len() < FINDINGS {
+            self.findings.push(what);
+        }
+    }
+}
+
+/// What is being looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// The file's pages and indexes.
+    File,
+    /// The journal's rows.
+    Rows,
+    /// What follows the journal, made anew.
+    Rebuild,
+}
+
+/// Why a file could not be checked.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages tell")]
+pub enum CheckError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error("could not make lists and search anew: {0}")]
+    Rebuild(#[from] TendError),
+    #[error("could not copy the file: {0}")]
+    Copy(#[from] std::io::Error),
+}
+
+/// Checks a file: its pages, its rows, and that what follows the journal is what the journal makes.
+/// `scratch` is an empty folder with room for two copies.
+pub async fn check(
+    path: &Path,
+    scratch: &Path,
+    mut progress: impl FnMut(Stage, Progress),
+) -> Result<Checked, CheckError> {
+    let mut checked = Checked::default();
+    let (kept, anew) = (scratch.join("kept.db"), scratch.join("anew.db"));
+    progress(Stage::File, Progress { done: 0, total: 1 });
+    if !sqlite::pages(path, &mut checked)? {
+        return Ok(checked);
+    }
+    // One moment of the file, whatever is written meanwhile.
+    sqlite::snapshot(path, &kept)?;
+    sqlite::rows(&kept, &mut checked, |done| progress(Stage::Rows, done))?;
+    if !checked.findings.is_empty() {
+        return Ok(checked);
+    }
+    fs::copy(&kept, &anew)?;
+    let store = Store::open(&kept, Options::default())?;
+    store.settle().await?;
+    drop(store);
+    let store = Store::open(&anew, Options::default())?;
+    store.rebuild(|now| progress(Stage::Rebuild, now)).await?;
+    drop(store);
+    sqlite::differences(&kept, &anew, &mut checked)?;
+    Ok(checked)
+}
