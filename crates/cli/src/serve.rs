@@ -67,6 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         }
         let store = Store::open(&args.db, args.options.store())?;
         let app = App::new(store, args.options.server())?;
+        app.prepare().await?;
         if app.is_open() && !alone {
             return Err(exposed());
         }

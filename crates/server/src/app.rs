@@ -139,6 +139,11 @@ impl App {
         Ok(Self { inner: Arc::new(inner) })
     }
 
+    /// Fetches what is elsewhere before it serves.
+    pub async fn prepare(&self) -> Result<(), StartError> {
+        Ok(self.inner.gate.fetch().await?)
+    }
+
     /// Whether there are no keys: everyone who can reach the server may do everything.
     pub fn is_open(&self) -> bool {
         self.inner.gate.ring().is_open()

@@ -28,7 +28,7 @@ mod view;
 
 pub use app::{App, Options, StartError};
 pub use auth::Scope;
-pub use auth::token::{TokenError, TokenOptions};
+pub use auth::token::{KeySet, TokenError, TokenOptions};
 pub use coalesce::Coalesce;
 pub use error::{Error, ErrorCode};
 pub use openapi::document as openapi;

@@ -68,6 +68,7 @@ pub(crate) struct Tracer {
 
 impl Tracer {
     pub(crate) fn open(options: &TraceOptions) -> Result<Self, TraceError> {
+        crate::tls::install();
         let failed = |cause: String| TraceError { endpoint: options.endpoint.clone(), cause };
         let mut exporter = SpanExporter::builder()
             .with_http()

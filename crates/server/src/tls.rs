@@ -98,3 +98,9 @@ fn changed(files: &TlsFiles) -> Changed {
     [&files.cert, &files.key]
         .map(|path| std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok())
 }
+
+/// Makes the one crypto provider known to those who look for it.
+pub(crate) fn install() {
+    // It can be there already; it is the same then.
+    let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
+}

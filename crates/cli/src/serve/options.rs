@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use selvedge_server::{Coalesce, Options, TlsFiles, TokenOptions};
+use selvedge_server::{Coalesce, KeySet, Options, TlsFiles, TokenOptions};
 use selvedge_store::Limits;
 
 #[derive(clap::Args)]
@@ -33,9 +33,9 @@ struct Security {
     /// Let pages of these sites ask, such as https://app.example; `*` is all
     #[arg(long, value_name = "ORIGIN", value_delimiter = ',', num_args = 1.., value_parser = origin)]
     cors: Vec<String>,
-    /// Take JWTs too, signed by a key of this JSON Web Key Set; it is read again when it changes
-    #[arg(long, value_name = "FILE", requires_all = ["jwt_issuer", "jwt_audience"])]
-    jwt_jwks: Option<PathBuf>,
+    /// Take JWTs too, signed by a key of this JSON Web Key Set; changes are noticed
+    #[arg(long, value_name = "FILE|URL", requires_all = ["jwt_issuer", "jwt_audience"])]
+    jwt_jwks: Option<String>,
     /// Who JWTs must be from (`iss`)
     #[arg(long, value_name = "ISSUER", requires = "jwt_jwks")]
     jwt_issuer: Option<String>,
@@ -91,6 +91,8 @@ impl Settings {
         };
         let tokens = match (jwt_jwks.clone(), jwt_issuer.clone(), jwt_audience.clone()) {
             (Some(jwks), Some(issuer), Some(audience)) => {
+                let is_url = jwks.starts_with("https://") || jwks.starts_with("http://");
+                let jwks = if is_url { KeySet::Url(jwks) } else { KeySet::File(jwks.into()) };
                 Some(TokenOptions { jwks, issuer, audience })
             }
             _ => None,

@@ -2,17 +2,20 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use selvedge_store::{ApiKey, KeyError, KeyHash, Keys};
 use tokio::sync::watch;
 
-use super::token::Tokens;
+use super::token::{TokenError, Tokens};
 use super::{Pass, Principal, Scope};
 use crate::{Error, ErrorCode};
 
 /// How often changes are looked for.
 const PERIOD: Duration = Duration::from_millis(400);
+/// How often a key set is fetched, and how often at most when a key is missing.
+const REFETCH: Duration = Duration::from_secs(300);
+const REFETCH_SOON: Duration = Duration::from_secs(5);
 
 /// What is valid at one time.
 pub(crate) struct Ring {
@@ -99,16 +102,58 @@ impl Gate {
         self.ring.subscribe()
     }
 
+    /// Fetches the key set, if it is at an address.
+    pub(crate) async fn fetch(&self) -> Result<(), TokenError> {
+        let Some(tokens) = self.ring().tokens.clone().filter(|known| known.address().is_some())
+        else {
+            return Ok(());
+        };
+        let tokens = Arc::new(tokens.fetched().await?);
+        self.ring.send_modify(|ring| {
+            let Ring { changes, keys, configured, .. } = &**ring;
+            let (changes, keys, configured) = (*changes, keys.clone(), *configured);
+            *ring = Arc::new(Ring { changes, keys, configured, tokens: Some(tokens) });
+        });
+        Ok(())
+    }
+
+    /// Fetches the key set from time to time, and soon after a token named a key that is missing.
+    async fn refetch(&self) {
+        let mut fetched = Instant::now();
+        loop {
+            tokio::time::sleep(PERIOD).await;
+            let ring = self.ring();
+            let Some(tokens) = &ring.tokens else { continue };
+            let age = fetched.elapsed();
+            if age >= REFETCH || (tokens.missed() && age >= REFETCH_SOON) {
+                fetched = Instant::now();
+                if let Err(error) = self.fetch().await {
+                    tracing::warn!(%error, "the key set is used as it was");
+                }
+            }
+        }
+    }
+
     /// Looks for changes for ever.
     pub(crate) async fn keep(&self) {
+        tokio::join!(self.watch_keys(), self.refetch());
+    }
+
+    async fn watch_keys(&self) {
         let mut period = tokio::time::interval(PERIOD);
         loop {
             period.tick().await;
             let (keys, ring) = (self.keys.clone(), self.ring());
             match tokio::task::spawn_blocking(move || look(&keys, &ring)).await {
-                Ok(Ok(Some(ring))) => {
+                Ok(Ok(Some(mut ring))) => {
                     tracing::info!(keys = ring.keys.len(), "keys changed");
-                    self.ring.send_replace(Arc::new(ring));
+                    self.ring.send_modify(|known| {
+                        // A key set may have been fetched meanwhile.
+                        if known.tokens.as_ref().is_some_and(|tokens| tokens.address().is_some()) {
+                            ring.tokens = known.tokens.clone();
+                        }
+                        *known = Arc::new(ring);
+                    });
                 }
                 Ok(Ok(None)) => {}
                 // What is known stays valid: a full disk must not lock everyone out.

@@ -4,6 +4,10 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use selvedge_server::{App, Options};
 use selvedge_store::{Keys, NewKey, Store};
@@ -12,6 +16,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tower_service::Service as _;
 
 pub(crate) struct Site {
     pub(crate) url: String,
@@ -49,6 +54,7 @@ impl Site {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let app = App::new(store, options).unwrap();
+        app.prepare().await.unwrap();
         let (stop, stopped) = oneshot::channel();
         let stopped = async {
             let _ = stopped.await;
@@ -104,6 +110,22 @@ pub(crate) fn http() -> Client {
     // Needed where the client's TLS is built along with it.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     Client::new()
+}
+
+/// Serves something else that a server asks; gives its address.
+pub(crate) async fn host(app: Router) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let app = app.clone();
+            let service = service_fn(move |request: http::Request<_>| {
+                app.clone().call(request.map(axum::body::Body::new))
+            });
+            tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+        }
+    });
+    url
 }
 
 /// A key for tests.

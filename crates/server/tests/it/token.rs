@@ -2,17 +2,21 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+use axum::Router;
+use axum::routing::get;
 use reqwest::Method;
 use ring::rand::SystemRandom;
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _,
 };
-use selvedge_server::{Options, TokenOptions};
+use selvedge_server::{App, KeySet, Options, TokenOptions};
+use selvedge_store::Store;
 use serde_json::{Value, json};
 
-use crate::site::{Frames, Site};
+use crate::site::{Frames, Site, host};
 
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -92,14 +96,17 @@ fn claims(with: Value) -> Value {
     claims
 }
 
-async fn site(jwks: &Path) -> Site {
+fn options(jwks: KeySet) -> Options {
     let tokens = TokenOptions {
-        jwks: jwks.to_owned(),
+        jwks,
         issuer: "https://login.example".to_owned(),
         audience: "selvedge".to_owned(),
     };
-    let options = Options { tokens: Some(tokens), strangers: 100_000, ..Options::default() };
-    Site::start_with(options, &[]).await.0
+    Options { tokens: Some(tokens), strangers: 100_000, ..Options::default() }
+}
+
+async fn site(jwks: &Path) -> Site {
+    Site::start_with(options(KeySet::File(jwks.to_owned())), &[]).await.0
 }
 
 #[tokio::test]
@@ -177,4 +184,36 @@ async fn the_key_set_can_be_replaced_and_streams_end_with_their_token() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     assert_eq!(site.ask(Method::GET, "/api/threads/t", &was).await.0.as_u16(), 401);
+}
+
+#[tokio::test]
+async fn a_key_set_at_an_address_is_fetched_at_the_start_and_when_a_key_is_missing() {
+    let (old, new) = (Issuer::ed(), Issuer::ec());
+    let keys = Arc::new(Mutex::new(json!({"keys": [old.jwk("a")]}).to_string()));
+    let shown = keys.clone();
+    let show = move || async move { shown.lock().unwrap().clone() };
+    let url = host(Router::new().route("/jwks.json", get(show))).await;
+    let at = |path: &str| options(KeySet::Url(format!("{url}{path}")));
+    let site = Site::start_with(at("/jwks.json"), &[]).await.0;
+    let ok = claims(json!({}));
+    let was = old.token(json!({"alg": "EdDSA", "kid": "a"}), &ok);
+    let is = new.token(json!({"alg": "ES256", "kid": "b"}), &ok);
+    let ask =
+        async |token: &str| site.ask(Method::GET, "/api/threads/none", token).await.0.as_u16();
+    assert_eq!((ask(&was).await, ask(&is).await), (404, 401));
+    *keys.lock().unwrap() = json!({"keys": [new.jwk("b")]}).to_string();
+    while ask(&is).await == 401 {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!((ask(&was).await, ask(&is).await), (401, 404));
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let store = Store::open(&path, selvedge_store::Options::default()).unwrap();
+    let app = App::new(store, at("/nothing")).unwrap();
+    let error = app.prepare().await.unwrap_err().to_string();
+    assert!(
+        error.starts_with("cannot fetch the key set http://") && error.contains("404"),
+        "{error}"
+    );
 }

@@ -7,10 +7,9 @@ use axum::body::Bytes;
 use axum::routing::post;
 use selvedge_server::{Options, TraceOptions};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::site::Site;
+use crate::site::{Site, host};
 
 /// A collector, and what it is sent.
 async fn collector() -> (String, UnboundedReceiver<Value>) {
@@ -19,24 +18,8 @@ async fn collector() -> (String, UnboundedReceiver<Value>) {
         sender.send(serde_json::from_slice(&body).unwrap()).unwrap();
         "{}"
     };
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let app = Router::new().route("/v1/traces", post(take));
-    tokio::spawn(async move { axum_serve(listener, app).await });
+    let url = host(Router::new().route("/v1/traces", post(take))).await;
     (url, receiver)
-}
-
-async fn axum_serve(listener: TcpListener, app: Router) {
-    use hyper::server::conn::http1;
-    use hyper_util::rt::TokioIo;
-    use tower_service::Service as _;
-    while let Ok((stream, _)) = listener.accept().await {
-        let app = app.clone();
-        let service = hyper::service::service_fn(move |request: http::Request<_>| {
-            app.clone().call(request.map(axum::body::Body::new))
-        });
-        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
-    }
 }
 
 /// Spans by their names: parent's name, attributes, whether it failed, milliseconds.
