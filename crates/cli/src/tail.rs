@@ -99,6 +99,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
                         "{style}gap{style:#} in {thread}: {}; it begins anew",
                         frame.data
                     );
+                } else if frame.event == "gone" && frame.id.is_none() {
+                    let style = args::WARNING;
+                    anstream::eprintln!("{style}gone{style:#}: {thread} was deleted");
                 } else if raw && frame.event != "caught-up" {
                     anstream::println!("{}", frame.data);
                 } else if !raw && frame.event != "caught-up" {

@@ -46,6 +46,8 @@ pub struct Tail {
     frames: Frames,
     ready: VecDeque<Frame>,
     wait: Duration,
+    /// Whether the thread is gone, so that nothing more can come.
+    gone: bool,
     /// How often the connection was made again.
     pub reconnects: u64,
 }
@@ -61,6 +63,7 @@ impl Tail {
             frames: Frames::default(),
             ready: VecDeque::new(),
             wait: FIRST_WAIT,
+            gone: false,
             reconnects: 0,
         }
     }
@@ -70,7 +73,8 @@ impl Tail {
         self.last.as_deref()
     }
 
-    /// The next frame; none at the end. Control frames (`gap`, `caught-up`) are passed on too.
+    /// The next frame; none at the end. Control frames (`gap`, `caught-up`, `gone`) are passed on
+    /// too; `gone` is the last.
     /// A refusal that trying again would not change is an error.
     pub async fn next(&mut self) -> Result<Option<Frame>, Error> {
         loop {
@@ -82,6 +86,7 @@ impl Tail {
                     self.open = None;
                     continue;
                 }
+                self.gone |= frame.event == "gone" && frame.id.is_none();
                 if frame.event == "caught-up" && self.follow.until == Until::CaughtUp {
                     return Ok(None);
                 }
@@ -90,6 +95,7 @@ impl Tail {
                 }
             }
             match &mut self.open {
+                _ if self.gone => return Ok(None),
                 None => self.connect().await?,
                 Some(response) => {
                     let piece = tokio::time::timeout(SILENCE, response.chunk()).await;

@@ -40,6 +40,10 @@ pub struct Options {
     pub strangers: u32,
     /// How long what is open may hold up the end.
     pub grace: Duration,
+    /// How far the readers of streams may fall behind.
+    pub lag: Lag,
+    /// How long a peer may take nothing of what is sent to it.
+    pub stall: Duration,
     /// Sites whose pages may ask, as `https://app.example`; `*` is all.
     pub cors: Vec<String>,
     /// Whether pieces of text are joined before they are written.
@@ -63,6 +67,8 @@ impl Default for Options {
             rate: Some(10_000),
             strangers: 50,
             grace: Duration::from_secs(10),
+            lag: Lag::default(),
+            stall: Duration::from_secs(30),
             cors: Vec::new(),
             coalesce: Coalesce::Never,
             tokens: None,
@@ -70,6 +76,22 @@ impl Default for Options {
             #[cfg(feature = "otel")]
             traces: None,
         }
+    }
+}
+
+/// How far a reader may be behind what comes while it reads, before it is told to come again.
+/// What was there when it came it may read at its own pace.
+#[derive(Debug, Clone, Copy)]
+pub struct Lag {
+    /// In entries.
+    pub entries: u64,
+    /// Reading from the journal all the while, because what is kept in memory has passed it.
+    pub time: Duration,
+}
+
+impl Default for Lag {
+    fn default() -> Self {
+        Self { entries: 100_000, time: Duration::from_secs(300) }
     }
 }
 

@@ -17,12 +17,13 @@ mod query;
 mod retell;
 mod routes;
 mod serve;
+mod stall;
 mod state;
 mod surface;
 mod tls;
 mod view;
 
-pub use app::{App, Options, StartError};
+pub use app::{App, Lag, Options, StartError};
 pub use auth::Scope;
 pub use auth::token::{TokenError, TokenOptions};
 pub use coalesce::Coalesce;

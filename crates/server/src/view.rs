@@ -33,10 +33,14 @@ pub(crate) struct Kind {
     pub(crate) filter: Filter,
 }
 
+/// A view's thread by its number and how often it was renamed: who knows it by an older name does
+/// not share with those who know the new one.
+type Name = (i64, i64, Kind);
+
 /// The views that someone reads.
 #[derive(Default)]
 pub(crate) struct Views {
-    views: Mutex<HashMap<(i64, Kind), Weak<View>>>,
+    views: Mutex<HashMap<Name, Weak<View>>>,
 }
 
 impl Views {
@@ -47,7 +51,7 @@ impl Views {
         thread: &ThreadRef,
         kind: &Kind,
     ) -> Result<Arc<View>, ReadError> {
-        let name = (thread.num, kind.clone());
+        let name = (thread.num, thread.renamed, kind.clone());
         if let Some(view) = lock(&self.views).get(&name).and_then(Weak::upgrade) {
             return Ok(view);
         }

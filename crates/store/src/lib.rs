@@ -25,6 +25,7 @@ mod guard;
 mod keys;
 mod live;
 mod progress;
+mod promote;
 mod query;
 mod sqlite;
 mod store;
@@ -35,8 +36,9 @@ pub use batch::{Batch, Entry, Page};
 pub use error::{AppendError, OpenError, ReadError, TendError};
 pub use guard::{Guard, Instead};
 pub use keys::{ApiKey, KeyError, KeyHash, Keys, NewKey};
-pub use live::{Ahead, Tail};
+pub use live::{Ahead, Edge, End, Tail};
 pub use progress::Progress;
+pub use promote::{Lineage, Promote, PromoteError, Promoted};
 pub use query::{
     Artifact, ArtifactVersion, Call, DayUsage, Due, Found, InboxItem, InboxKind, InboxQuery,
     Listed, Participant, Piece, Place, Scalar, Summary, Task, ThreadQuery, ThreadStatus,

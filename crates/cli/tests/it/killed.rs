@@ -25,9 +25,16 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(db: &Path) -> Self {
+        Self::start_with(db, &[])
+    }
+
+    pub(crate) fn start_with(db: &Path, args: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge"))
             .args(["serve", "--listen", "127.0.0.1:0", "--db"])
             .arg(db)
+            .args(args)
+            // Or memory that was given back could not be told from memory that is held.
+            .env("MALLOC_ARENA_MAX", "1")
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -38,8 +45,20 @@ impl Server {
         Self { child, url }
     }
 
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// `kill -9`
-    pub(crate) fn kill(mut self) {
+    pub(crate) fn kill(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Also when a test fails: or it would hold the test's output open.
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }

@@ -9,6 +9,7 @@ mod hostile;
 mod inspect;
 mod keys;
 mod killed;
+mod readers;
 mod remote;
 mod validate;
 

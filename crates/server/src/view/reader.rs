@@ -7,13 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::quote;
-use selvedge_store::{Store, ThreadRef};
+use selvedge_store::{Edge, End, Store, ThreadRef};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Encoder, Next, PIECE, Shown, View};
-use crate::app::Closing;
-use crate::metrics::{Metrics, Resync};
+use crate::app::{Closing, Lag};
+use crate::metrics::{Metrics, Resync, Rung, Standing};
 use crate::{App, Error, ErrorCode};
 
 /// Proxies close what is silent; ten seconds is safe with all of them.
@@ -69,7 +69,7 @@ pub(crate) struct Reader {
     store: Store,
     id: String,
     view: Arc<View>,
-    heads: watch::Receiver<u64>,
+    edge: watch::Receiver<Edge>,
     /// The last entry looked at.
     seen: u64,
     /// The last entry whose id the reader knows.
@@ -80,9 +80,15 @@ pub(crate) struct Reader {
     /// Control frames to send first.
     first: Vec<String>,
     caught_up: bool,
+    /// How far it may be behind, once it has seen what was there when it came.
+    lag: Lag,
+    past: u64,
+    /// When it last had no need of the journal.
+    fresh: Instant,
     heartbeat: Instant,
     closing: watch::Receiver<Closing>,
     metrics: Arc<Metrics>,
+    standing: Standing,
     ended: bool,
 }
 
@@ -122,21 +128,26 @@ impl Reader {
             _ => format!("{}.{seen}.{skip}", thread.epoch),
         };
         first.push(format!("retry: 1000\nid: {own_id}\n\n"));
-        let heads = view.tail.watch();
+        let edge = view.tail.watch();
+        let now = Instant::now();
         Ok(Self {
             store,
             id: id.to_owned(),
             view,
-            heads,
+            edge,
             seen,
             told: seen,
             own: None,
             skip,
             first,
             caught_up: false,
-            heartbeat: Instant::now() + HEARTBEAT,
+            lag: app.options().lag,
+            past: head,
+            fresh: now,
+            heartbeat: now + HEARTBEAT,
             closing: app.closing(),
             metrics: app.metrics().clone(),
+            standing: Standing::new(app.metrics().clone()),
             ended: false,
         })
     }
@@ -147,22 +158,30 @@ impl Reader {
             return None;
         }
         let mut closing = self.closing.clone();
+        let mut edge = self.edge.clone();
         let bytes = tokio::select! {
-            bytes = self.bytes() => bytes,
+            biased;
+            // It fails only where the tail is gone, and that is held by the view.
+            Ok(edge) = edge.wait_for(|edge| edge.end.is_some()) => {
+                let renamed = edge.end == Some(End::Renamed);
+                drop(edge);
+                Ok(self.resync(if renamed { Resync::Promoted } else { Resync::Deleted }))
+            }
             _ = closing.wait_for(|closing| *closing == Closing::Now) => Ok(self.resync(Resync::Shutdown)),
+            bytes = self.bytes() => bytes,
         };
         self.ended |= bytes.is_err();
         Some(bytes)
     }
 
-    /// Tells the reader to come again where it stands.
+    /// Tells the reader why it ends, and to come again where it stands if it can.
     fn resync(&mut self, reason: Resync) -> Bytes {
         self.ended = true;
         self.metrics.resync(reason);
-        let reason = reason.name();
+        let (event, reason) = (reason.event(), reason.name());
         let (epoch, seen) = (self.view.thread.epoch, self.seen);
         let frame = format!(
-            "event: resync\ndata: {{\"cursor\":\"{epoch}.{seen}\",\"reason\":\"{reason}\"}}\n\n"
+            "event: {event}\ndata: {{\"cursor\":\"{epoch}.{seen}\",\"reason\":\"{reason}\"}}\n\n"
         );
         Bytes::from(self.position() + &frame)
     }
@@ -172,17 +191,23 @@ impl Reader {
             return Ok(Bytes::from(self.first.drain(..).collect::<String>()));
         }
         loop {
+            if self.lags() {
+                return Ok(self.resync(Resync::Lag));
+            }
             let next = match (self.skip, &self.own) {
                 (0, None) => self.view.next(self.seen),
                 _ => Next::Behind,
             };
             match next {
                 Next::Bytes(shown) => {
+                    self.standing.at(Rung::Live);
+                    self.fresh = Instant::now();
                     if let Some(bytes) = self.take(shown) {
                         return Ok(bytes);
                     }
                 }
                 Next::Behind => {
+                    self.standing.at(Rung::Journal);
                     let shown = self.page().await?;
                     if let Some(bytes) = self.take(shown) {
                         return Ok(bytes);
@@ -190,6 +215,7 @@ impl Reader {
                 }
                 Next::Nothing if !self.caught_up => {
                     self.caught_up = true;
+                    self.standing.at(Rung::Live);
                     let frame = format!(
                         "event: caught-up\ndata: {{\"cursor\":\"{}.{}\"}}\n\n",
                         self.view.thread.epoch, self.seen
@@ -198,8 +224,11 @@ impl Reader {
                 }
                 Next::Nothing => {
                     let seen = self.seen;
-                    let news = self.heads.wait_for(|head| *head > seen);
-                    let news = timeout_at(self.heartbeat, news).await.map(|head| head.is_ok());
+                    self.standing.at(Rung::Live);
+                    let news = self.edge.wait_for(|edge| edge.head > seen);
+                    let news = timeout_at(self.heartbeat, news).await.map(|edge| edge.is_ok());
+                    // Whatever comes now, it missed nothing until now.
+                    self.fresh = Instant::now();
                     match news {
                         Ok(true) => {}
                         Ok(false) => return Err(Error::no_thread(&self.id)),
@@ -212,6 +241,16 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Whether it is further behind than it may be.
+    fn lags(&mut self) -> bool {
+        let behind = self.view.tail.head().saturating_sub(self.seen);
+        if behind == 0 || self.seen < self.past {
+            self.fresh = Instant::now();
+            return false;
+        }
+        behind > self.lag.entries || self.fresh.elapsed() > self.lag.time
     }
 
     /// A frame that only moves the reader's id, where the filter kept everything back.

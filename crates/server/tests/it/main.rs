@@ -5,6 +5,7 @@ mod auth;
 mod branch;
 mod cut;
 mod edge;
+mod lag;
 mod lists;
 mod matrix;
 mod operations;

@@ -9,7 +9,7 @@ use super::handle::Command;
 use super::read::find_thread;
 use super::writer::Writer;
 use super::{marks, sweep};
-use crate::{Progress, TendError, ThreadKey};
+use crate::{End, Progress, TendError, ThreadKey};
 
 /// How long a step of catching up may take that someone waits for.
 const ASKED: Duration = Duration::from_millis(50);
@@ -31,6 +31,9 @@ impl Writer {
             Command::Append(append, reply) => self.guarded(append, reply),
             Command::Delete(key, reply) => {
                 let _ = reply.send(self.delete(&key));
+            }
+            Command::Promote(promote, reply) => {
+                let _ = reply.send(self.promote(&promote));
             }
             Command::Rebuild(reply) => {
                 let _ = reply.send(self.rebuild());
@@ -64,6 +67,7 @@ impl Writer {
             return Err(failed(error));
         }
         self.forget(key);
+        self.live.end(thread.num, End::Deleted);
         self.backlog.forget();
         self.behind = Behind::Something;
         Ok(())
@@ -138,6 +142,6 @@ impl Writer {
     }
 }
 
-fn failed(error: rusqlite::Error) -> TendError {
+pub(super) fn failed(error: rusqlite::Error) -> TendError {
     TendError::Storage(error.to_string())
 }

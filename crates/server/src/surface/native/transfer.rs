@@ -135,6 +135,10 @@ impl Export {
         let app = self.app.clone();
         let run = move |store: &selvedge_store::Store| {
             let page = store.read(&self.thread, self.seen, usize::MAX, PAGE)?;
+            if page.entries.is_empty() && self.seen < self.upto {
+                // Deleted meanwhile.
+                return Err(Error::new(ErrorCode::NotFound, "the thread is gone"));
+            }
             let mut out = Vec::new();
             for entry in page.entries.iter().take_while(|entry| entry.seq <= self.upto) {
                 self.seen = entry.seq;
@@ -145,7 +149,7 @@ impl Export {
                     });
                 }
             }
-            if (self.seen >= self.upto || page.entries.is_empty())
+            if self.seen >= self.upto
                 && let Some(encoding) = self.encoding.take()
             {
                 encoding.finish(&mut out);
