@@ -4,6 +4,7 @@ pub mod app;
 mod auth;
 mod clock;
 mod coalesce;
+mod compare;
 mod edge;
 mod error;
 mod event;

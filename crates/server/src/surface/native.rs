@@ -94,6 +94,13 @@ pub(crate) fn routes() -> Vec<Route> {
             handler: post(branch::fork),
         },
         Route {
+            method: Method::POST,
+            path: "/api/threads/{id}/promote",
+            scope: Scope::Write,
+            about: "Let a branch take the id of the thread it came from",
+            handler: post(branch::promote),
+        },
+        Route {
             method: Method::GET,
             path: "/api/threads/{id}/diff",
             scope: Scope::Read,

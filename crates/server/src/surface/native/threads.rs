@@ -177,10 +177,15 @@ pub(super) fn text_member(root: Node<'_, '_>, name: &str) -> Result<Option<Strin
 
 /// The id that a new thread is to have; one is made if there is none.
 pub(super) fn new_id(root: Node<'_, '_>) -> Result<String, Error> {
-    let id = text_member(root, "id")?.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+    named_id(text_member(root, "id")?, "id")
+}
+
+/// The id in a member of that name, if it can be one; one is made if there is none.
+pub(super) fn named_id(given: Option<String>, name: &str) -> Result<String, Error> {
+    let id = given.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
     if id.is_empty() || id.len() > 256 || id.contains(|c: char| c.is_control()) {
-        let message = "`id` must have 1 to 256 bytes and no control characters";
-        return Err(Error::new(ErrorCode::BadParameter, message).at("/id"));
+        let message = format!("`{name}` must have 1 to 256 bytes and no control characters");
+        return Err(Error::new(ErrorCode::BadParameter, message).at(format!("/{name}")));
     }
     Ok(id)
 }
