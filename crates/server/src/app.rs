@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use selvedge_store::{Append, AppendError, Appended, KeyError, Keys, Store, ThreadKey, ThreadRef};
+use selvedge_store::{
+    Append, AppendError, Appended, KeyError, Keys, Shares, Store, ThreadKey, ThreadRef,
+};
 use tokio::sync::watch;
 
 use crate::Error;
@@ -143,7 +145,7 @@ impl App {
         let inner = Inner {
             views: Views::default(),
             closing: watch::Sender::new(Closing::NotYet),
-            gate: Gate::open(Keys::open(store.path())?, tokens)?,
+            gate: Gate::open(Keys::open(store.path())?, Shares::open(store.path())?, tokens)?,
             rate: options.rate.map(Rate::new),
             strangers: Rate::new(options.strangers),
             tls: options.tls.clone().map(Tls::open).transpose()?,

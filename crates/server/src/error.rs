@@ -3,7 +3,7 @@
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use selvedge_protocol::json::quote;
-use selvedge_store::{AppendError, ReadError};
+use selvedge_store::{AppendError, KeyError, ReadError};
 
 /// A stable name for what went wrong. Each has a line in `docs/errors.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,6 +219,12 @@ impl From<AppendError> for Error {
             AppendError::Busy => Self::new(ErrorCode::Busy, message),
             AppendError::Closed | AppendError::Storage(_) => Self::new(ErrorCode::Storage, message),
         }
+    }
+}
+
+impl From<KeyError> for Error {
+    fn from(error: KeyError) -> Self {
+        Self::new(ErrorCode::Storage, error.to_string())
     }
 }
 

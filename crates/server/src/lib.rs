@@ -15,6 +15,7 @@ mod openapi;
 #[cfg(feature = "otel")]
 mod otel;
 mod query;
+mod redact;
 mod retell;
 mod routes;
 mod serve;

@@ -36,6 +36,7 @@ const LIMIT: Parameter = ("query", "limit", "Entries at most");
 const MORE: Parameter = ("query", "after", "The `next` of the page before");
 const AT: Parameter = ("query", "at", "Up to this sequence number");
 const DIALECT: Parameter = ("query", "dialect", "In which dialect");
+const VERSION: Parameter = ("query", "for", "A version, such as `ai@6`");
 const ONCE: Parameter =
     ("header", "Idempotency-Key", "The same key and body get the first answer again");
 
@@ -77,18 +78,15 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
         ("GET", "/api/stream") => {
             (&[("query", "threads", "Ids, each with `@cursor` if wanted"), LAST, DIALECT], &FILTERS)
         }
+        ("GET", "/api/shares/{token}/events") => (&[AFTER, LIMIT], &[]),
+        ("GET", "/api/shares/{token}/stream") => (&[AFTER, LAST, DIALECT], &[]),
+        ("GET", "/api/shares/{token}/export") => (&[DIALECT, VERSION, AT], &[]),
         ("GET", "/api/threads/{id}/diff") => {
             (&[("query", "with", "The other thread"), LIMIT], &FILTERS)
         }
-        ("GET", "/api/threads/{id}/export") => (
-            &[
-                DIALECT,
-                ("query", "for", "A version, such as `ai@6`"),
-                ("query", "agent", "Seen by this agent"),
-                AT,
-            ],
-            &FILTERS,
-        ),
+        ("GET", "/api/threads/{id}/export") => {
+            (&[DIALECT, VERSION, ("query", "agent", "Seen by this agent"), AT], &FILTERS)
+        }
         ("POST", "/api/import") => {
             (&[DIALECT, ("query", "thread", "The id that the thread is to have")], &[])
         }
@@ -166,7 +164,8 @@ fn operation(route: &Route) -> Value {
         if !parameters.is_empty() {
             members.insert("parameters".to_owned(), parameters.into());
         }
-        if route.scope == Scope::Nobody {
+        // A share's token is in the path.
+        if matches!(route.scope, Scope::Nobody | Scope::Share) {
             members.insert("security".to_owned(), json!([]));
         } else {
             members.insert("security".to_owned(), json!([{"key": []}, {"query": []}]));

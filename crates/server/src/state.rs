@@ -5,7 +5,7 @@ use std::ops::Range;
 use selvedge_protocol::journal::fold::State;
 use selvedge_protocol::journal::transcript::ActionKind;
 use selvedge_protocol::journal::{Cursor, Event};
-use selvedge_protocol::json::{Doc, Raw, from_utf8, quote};
+use selvedge_protocol::json::{Doc, Raw, quote};
 use selvedge_store::{ReadError, Store, ThreadRef};
 use serde_json::{Map, Value, json};
 
@@ -40,9 +40,8 @@ pub(crate) fn fold_on(
         let before = seen;
         for entry in page.entries.iter().take_while(|entry| entry.seq <= upto) {
             seen = entry.seq;
-            let text = from_utf8(&entry.event).unwrap_or("{}");
-            if sieve.pass(text).is_some()
-                && let Ok(doc) = Doc::parse(text)
+            if let Some(entry) = sieve.see(entry)
+                && let Ok(doc) = Doc::parse_bytes(&entry.event)
                 && let Some(event) = Event::parse(doc.root())
             {
                 state.apply(&event);

@@ -27,6 +27,7 @@ mod live;
 mod progress;
 mod promote;
 mod query;
+mod shares;
 mod sqlite;
 mod store;
 mod thread;
@@ -44,5 +45,6 @@ pub use query::{
     Listed, Participant, Piece, Place, Scalar, Summary, Task, ThreadQuery, ThreadStatus,
     Unfinished, Usage, Wanted, WhichVersion, Within,
 };
+pub use shares::{NewShare, SHARE_PREFIX, Share, Shares};
 pub use store::{Options, Store};
 pub use thread::{Branch, ThreadKey, ThreadRef};

@@ -68,6 +68,11 @@ impl Store {
         self.inner.readers.thread(key)
     }
 
+    /// The thread of that number, if it is there. Blocks for the disk.
+    pub fn numbered(&self, num: i64) -> Result<Option<ThreadRef>, ReadError> {
+        self.inner.readers.numbered(num)
+    }
+
     /// The last sequence number of a thread. Blocks for the disk.
     pub fn head(&self, thread: &ThreadRef) -> Result<u64, ReadError> {
         self.inner.readers.head(thread)

@@ -67,7 +67,6 @@ impl FromStr for Start {
 /// A reader of a view.
 pub(crate) struct Reader {
     store: Store,
-    id: String,
     view: Arc<View>,
     edge: watch::Receiver<Edge>,
     /// The last entry looked at.
@@ -80,6 +79,8 @@ pub(crate) struct Reader {
     /// Control frames to send first.
     first: Vec<String>,
     caught_up: bool,
+    /// The last entry that there is for it; what comes after is for others.
+    upto: u64,
     /// How far it may be behind, once it has seen what was there when it came.
     lag: Lag,
     past: u64,
@@ -93,17 +94,18 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Opens a view for a reader. Blocks for the disk.
+    /// Opens a view for a reader, who finds the thread's state at `snapshot`. Blocks for the disk.
     pub(crate) fn open(
         app: &App,
-        id: &str,
+        snapshot: &str,
         thread: &ThreadRef,
         kind: &super::Kind,
         start: Start,
     ) -> Result<Self, Error> {
         let store = app.store().clone();
         let view = app.views().open(&store, thread, kind)?;
-        let head = view.tail.head();
+        let upto = kind.filter.upto();
+        let head = view.tail.head().min(upto);
         let mut first = Vec::new();
         let place = match start {
             Start::Earliest => Place { cursor: Cursor { epoch: thread.epoch, seq: 0 }, records: 0 },
@@ -119,7 +121,7 @@ impl Reader {
                  \"head\":\"{}.{head}\",\"snapshot\":{}}}\n\n",
                 thread.epoch,
                 thread.epoch,
-                quote(&format!("/api/threads/{id}"))
+                quote(snapshot)
             ));
         }
         // Primes the reader's id, so that it can resume even if nothing else arrives.
@@ -132,7 +134,6 @@ impl Reader {
         let now = Instant::now();
         Ok(Self {
             store,
-            id: id.to_owned(),
             view,
             edge,
             seen,
@@ -141,6 +142,7 @@ impl Reader {
             skip,
             first,
             caught_up: false,
+            upto,
             lag: app.options().lag,
             past: head,
             fresh: now,
@@ -195,6 +197,9 @@ impl Reader {
                 return Ok(self.resync(Resync::Lag));
             }
             let next = match (self.skip, &self.own) {
+                _ if self.seen >= self.upto => Next::Nothing,
+                // What is shared may go on beyond its end.
+                _ if self.upto < u64::MAX => Next::Behind,
                 (0, None) => self.view.next(self.seen),
                 _ => Next::Behind,
             };
@@ -224,14 +229,17 @@ impl Reader {
                 }
                 Next::Nothing => {
                     let seen = self.seen;
+                    let over = seen >= self.upto;
                     self.standing.at(Rung::Live);
-                    let news = self.edge.wait_for(|edge| edge.head > seen);
+                    let news = self.edge.wait_for(|edge| edge.head > seen && !over);
                     let news = timeout_at(self.heartbeat, news).await.map(|edge| edge.is_ok());
                     // Whatever comes now, it missed nothing until now.
                     self.fresh = Instant::now();
                     match news {
                         Ok(true) => {}
-                        Ok(false) => return Err(Error::no_thread(&self.id)),
+                        Ok(false) => {
+                            return Err(Error::new(ErrorCode::NotFound, "the thread is gone"));
+                        }
                         Err(_) => {
                             let position = self.position();
                             let beat = if position.is_empty() { ":\n\n".into() } else { position };
@@ -246,7 +254,7 @@ impl Reader {
     /// Whether it is further behind than it may be.
     fn lags(&mut self) -> bool {
         let behind = self.view.tail.head().saturating_sub(self.seen);
-        if behind == 0 || self.seen < self.past {
+        if behind == 0 || self.seen < self.past || self.upto < u64::MAX {
             self.fresh = Instant::now();
             return false;
         }
@@ -307,7 +315,8 @@ impl Reader {
         };
         self.skip = 0;
         // Back to what all readers share, as soon as it has what comes next.
-        let shared = matches!(self.view.next(chunk.last), Next::Bytes(_) | Next::Nothing);
+        let shared = self.upto == u64::MAX
+            && matches!(self.view.next(chunk.last), Next::Bytes(_) | Next::Nothing);
         self.own = if shared || !own.needs_the_past() { None } else { Some(own) };
         Ok(chunk.after(seen))
     }

@@ -12,6 +12,7 @@ mod operations;
 mod refuse;
 mod resume;
 mod schemas;
+mod share;
 mod site;
 mod state;
 mod tls;

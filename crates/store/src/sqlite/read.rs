@@ -46,6 +46,10 @@ impl Readers {
         self.with(|conn| Ok(find_thread(conn, key)?))
     }
 
+    pub(crate) fn numbered(&self, num: i64) -> Result<Option<ThreadRef>, ReadError> {
+        self.with(|conn| Ok(if is_live(conn, num)? { find_numbered(conn, num)? } else { None }))
+    }
+
     pub(crate) fn head(&self, thread: &ThreadRef) -> Result<u64, ReadError> {
         // First here, then the disk: what has left here is there.
         match self.recent.head(thread.num) {

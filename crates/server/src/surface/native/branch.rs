@@ -215,7 +215,7 @@ fn shared(left: &ThreadRef, right: &ThreadRef) -> u64 {
 }
 
 /// A sequence number, or a cursor of the thread.
-fn place(at: Node<'_, '_>, thread: &ThreadRef) -> Result<u64, Error> {
+pub(super) fn place(at: Node<'_, '_>, thread: &ThreadRef) -> Result<u64, Error> {
     let wrong = || {
         let message = "`at` must be a sequence number or a cursor of the thread";
         Error::new(ErrorCode::BadParameter, message).at("/at")

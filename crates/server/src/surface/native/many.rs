@@ -66,9 +66,11 @@ pub(crate) async fn open(
             Begin::Place(start) => start,
         };
         let thread = app.thread(&principal.thread(&id)).await?;
-        let (app, kind, name) = (app.clone(), kind.clone(), id.clone());
-        let reader =
-            tokio::task::spawn_blocking(move || Reader::open(&app, &name, &thread, &kind, start));
+        let (app, kind) = (app.clone(), kind.clone());
+        let snapshot = format!("/api/threads/{id}");
+        let reader = tokio::task::spawn_blocking(move || {
+            Reader::open(&app, &snapshot, &thread, &kind, start)
+        });
         let reader = reader.await.map_err(|e| Error::new(ErrorCode::Internal, e.to_string()))??;
         let at = many.places.len();
         many.places.push((id, None));
