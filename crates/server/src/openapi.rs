@@ -75,6 +75,7 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
         ("GET", "/api/threads/{id}/stream" | "/api/contexts/{id}/stream") => {
             (&[AFTER, LAST, DIALECT], &FILTERS)
         }
+        ("GET", "/api/contexts/{id}/events") => (&[AFTER, LAST, DIALECT, LIMIT], &FILTERS),
         ("GET", "/api/stream") => {
             (&[("query", "threads", "Ids, each with `@cursor` if wanted"), LAST, DIALECT], &FILTERS)
         }

@@ -9,6 +9,7 @@
 
 mod encode;
 mod filter;
+mod page;
 mod reader;
 
 use std::collections::{HashMap, VecDeque};
@@ -19,7 +20,8 @@ use selvedge_store::{Ahead, ReadError, Store, Tail, ThreadRef};
 
 pub(crate) use encode::{Encoder, Format};
 pub(crate) use filter::{Descendants, Filter, Sieve, Thoughts};
-pub(crate) use reader::{Reader, Start};
+pub(crate) use page::page;
+pub(crate) use reader::{Place, Reader, Start};
 
 /// Bytes that a view keeps for readers who are a little late.
 const KEPT: usize = 1 << 20;

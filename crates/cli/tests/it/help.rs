@@ -18,9 +18,10 @@ fn every_command_explains_itself_with_examples() {
     insta::assert_snapshot!("help-keys", selvedge(&["keys", "--help"]).stdout);
     insta::assert_snapshot!("help-keys-add", selvedge(&["keys", "add", "--help"]).stdout);
     insta::assert_snapshot!("help-canon", selvedge(&["canon", "--help"]).stdout);
-    for command in
-        ["serve", "threads", "tail", "append", "import", "export", "search", "inbox", "bench"]
-    {
+    for command in [
+        "serve", "threads", "tail", "append", "import", "export", "search", "inbox", "bench",
+        "share", "promote",
+    ] {
         let help = selvedge(&[command, "--help"]).stdout;
         assert!(help.contains("Examples:\n"), "{command}");
     }

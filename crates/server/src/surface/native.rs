@@ -1,7 +1,7 @@
 //! The native API: small, and everything else is a view of it.
 
 mod branch;
-mod events;
+pub(crate) mod events;
 mod lists;
 mod many;
 mod shares;

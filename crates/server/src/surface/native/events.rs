@@ -67,7 +67,7 @@ pub(crate) async fn append(
 }
 
 /// An answer in JSON that leaves its reader at a cursor.
-pub(super) fn placed(cursor: Cursor, body: String) -> Response {
+pub(crate) fn placed(cursor: Cursor, body: String) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "application/json".to_owned()),
         (header::ETAG, format!("\"{cursor}\"")),

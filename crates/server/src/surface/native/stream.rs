@@ -64,7 +64,7 @@ pub(super) fn event_stream(body: Body) -> Response {
 }
 
 /// The dialect that was asked for.
-pub(super) fn format(query: &Query<'_>) -> Result<Format, Error> {
+pub(crate) fn format(query: &Query<'_>) -> Result<Format, Error> {
     let name = query.get("dialect").unwrap_or("native");
     Format::named(name).ok_or_else(|| {
         let message = format!("`{}` is no dialect that has streams", brief(name));
