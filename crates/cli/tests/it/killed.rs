@@ -35,6 +35,7 @@ impl Server {
             .args(args)
             // Or memory that was given back could not be told from memory that is held.
             .env("MALLOC_ARENA_MAX", "1")
+            .env("MALLOC_MMAP_THRESHOLD_", "65536")
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

@@ -232,7 +232,9 @@ impl Draft {
         self.ends.push((self.last, self.text.len()));
     }
 
-    fn finish(self) -> Chunk {
+    fn finish(mut self) -> Chunk {
+        // It is kept for as long as someone has not taken it; what it grew by is not.
+        self.text.shrink_to_fit();
         let bytes = Bytes::from(self.text);
         Chunk { after: self.after, last: self.last, bytes, ends: self.ends }
     }
