@@ -206,6 +206,7 @@ impl From<AppendError> for Error {
             AppendError::Conflict { head, .. } => {
                 Self::new(ErrorCode::Conflict, message).with(format!("{{\"head\":{head}}}"))
             }
+            AppendError::Instead(_) => Self::new(ErrorCode::Conflict, message),
             AppendError::KeyReused => Self::new(ErrorCode::KeyReused, message),
             AppendError::BadBranch { .. } => Self::new(ErrorCode::BadParameter, message).at("/at"),
             AppendError::BadId { .. } => Self::new(ErrorCode::BadParameter, message).at("/id"),
@@ -216,7 +217,7 @@ impl From<AppendError> for Error {
                 Self::new(ErrorCode::EventTooLarge, message).at(format!("/{index}"))
             }
             AppendError::BatchTooLarge { .. } => Self::new(ErrorCode::BatchTooLarge, message),
-            AppendError::Busy => Self::new(ErrorCode::Busy, message),
+            AppendError::Busy | AppendError::Behind => Self::new(ErrorCode::Busy, message),
             AppendError::Closed | AppendError::Storage(_) => Self::new(ErrorCode::Storage, message),
         }
     }

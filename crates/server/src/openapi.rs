@@ -203,7 +203,13 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         }
         ("GET", "/api/threads/{id}/events") => ("", "Page"),
         ("POST", "/api/threads/{id}/fork") => ("NewBranch", "MadeBranch"),
+        ("POST", "/api/threads/{id}/promote") => ("Promotion", "Promoted"),
         ("GET", "/api/threads/{id}/diff") => ("", "Difference"),
+        ("POST", "/api/threads/{id}/shares") => ("NewShare", "MadeShare"),
+        ("GET", "/api/threads/{id}/shares") => ("", "Shares"),
+        ("GET", "/api/shares/{token}") => ("", "State"),
+        ("GET", "/api/shares/{token}/events") => ("", "Page"),
+        ("GET", "/api/contexts/{id}/events") => ("", "Events"),
         ("POST", "/api/import") => return (Some(json!({})), Some(schema::named("Imported"))),
         ("GET", "/api/inbox") => ("", "Inbox"),
         ("GET", "/api/search") => ("", "Results"),

@@ -38,6 +38,10 @@ fn body(method: &Method, path: &str) -> Option<Value> {
         ("PATCH", "/api/threads/{id}") => json!({"title": "new"}),
         ("POST", "/api/threads/{id}/events") => talk(),
         ("POST", "/api/threads/{id}/fork") => json!({"at": 3, "title": "other"}),
+        ("POST", "/api/threads/{id}/promote") => json!({"old": "was"}),
+        ("POST", "/api/threads/{id}/shares") => json!({
+            "at": 2, "title": "t", "show": ["tools"], "expiresAt": "2999-01-01T00:00:00Z",
+        }),
         ("POST", "/api/import") => json!([{"kind": "request", "parts": [
             {"part_kind": "user-prompt", "content": "hi", "timestamp": "2026-01-01T00:00:00Z"}]}]),
         _ => return None,
@@ -69,6 +73,8 @@ async fn answers_are_what_the_description_says() {
     {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
+    site.post("/api/threads/own/fork", r#"{"id":"branch"}"#).await;
+    let (_, shared) = site.post("/api/threads/own/shares", "").await;
     let document: Value = serde_json::from_str(&openapi()).unwrap();
     let mut tried = 0;
     for route in routes() {
@@ -86,10 +92,16 @@ async fn answers_are_what_the_description_says() {
         let query = "?q=words&with=own&threads=own&dialect=pydantic-ai";
         let url = path
             .split('/')
-            .map(|part| if part.starts_with('{') { "own" } else { part })
+            .map(|part| match part {
+                "{token}" => shared["token"].as_str().unwrap(),
+                "{id}" if path.ends_with("/promote") => "branch",
+                part if part.starts_with('{') => "own",
+                part => part,
+            })
             .collect::<Vec<_>>()
             .join("/");
-        let query = if path == "/api/import" || method == "GET" { query } else { "" };
+        let asks = method == "GET" && path != "/api/contexts/{id}/events";
+        let query = if path == "/api/import" || asks { query } else { "" };
         let request = site.request(route.method.clone(), &format!("{url}{query}"));
         let request = request.body(body.map(|body| body.to_string()).unwrap_or_default());
         let (status, answer) = crate::site::answer(request.send().await.unwrap()).await;
