@@ -8,8 +8,8 @@ use selvedge_protocol::journal::Event;
 use selvedge_protocol::json::quote;
 use selvedge_protocol::time;
 use selvedge_store::{
-    Ahead, Append, AppendError, Appended, Draft, Entry, Guard, ReadError, Store, Tail, ThreadKey,
-    ThreadRef,
+    Ahead, Append, AppendError, Appended, Draft, Edge, Entry, Guard, ReadError, Store, Tail,
+    ThreadKey, ThreadRef,
 };
 use tokio::sync::watch;
 
@@ -98,7 +98,7 @@ pub struct Thread {
     key: ThreadKey,
     reference: ThreadRef,
     tail: Arc<Tail>,
-    heads: watch::Receiver<u64>,
+    heads: watch::Receiver<Edge>,
     seen: u64,
 }
 
@@ -132,8 +132,12 @@ impl Thread {
     /// Waits until there is more than was read.
     pub async fn more(&mut self) -> Result<(), JournalError> {
         let seen = self.seen;
-        let more = self.heads.wait_for(|head| *head > seen).await;
-        more.map(|_| ()).map_err(|_| JournalError::NoThread)
+        let edge = self.heads.wait_for(|edge| edge.head > seen || edge.end.is_some()).await;
+        // Under its name may be another thread now, so whoever goes on must look for it anew.
+        match edge {
+            Ok(edge) if edge.end.is_none() => Ok(()),
+            _ => Err(JournalError::NoThread),
+        }
     }
 }
 

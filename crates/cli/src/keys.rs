@@ -132,7 +132,7 @@ fn label(text: &str) -> Result<String, String> {
 }
 
 /// A time to come, in milliseconds since 1970.
-fn expiry(text: &str) -> Result<i64, String> {
+pub(crate) fn expiry(text: &str) -> Result<i64, String> {
     let wrong = || "expected `90d`, `12h`, `30m` or a time such as 2027-01-31T00:00:00Z".to_owned();
     let unit = match text.chars().last() {
         Some('d') => 86_400_000,

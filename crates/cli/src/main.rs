@@ -25,9 +25,11 @@ mod inspect;
 mod keys;
 mod lists;
 mod output;
+mod promote;
 mod rebuild;
 mod remote;
 mod serve;
+mod share;
 mod tail;
 mod transfer;
 mod validate;
@@ -68,6 +70,8 @@ enum Command {
     Diff(diff::Args),
     Import(transfer::ImportArgs),
     Export(transfer::ExportArgs),
+    Promote(promote::Args),
+    Share(share::Args),
     Search(lists::SearchArgs),
     Inbox(lists::InboxArgs),
     Cancel(act::CancelArgs),
@@ -99,6 +103,8 @@ fn main() -> ExitCode {
         Command::Diff(args) => diff::run(&args),
         Command::Import(args) => transfer::import(&args),
         Command::Export(args) => transfer::export(&args),
+        Command::Promote(args) => promote::run(&args),
+        Command::Share(args) => share::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Validate(args) => validate::run(&args),
         Command::Inspect(args) => inspect::run(&args),

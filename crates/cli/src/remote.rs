@@ -27,6 +27,11 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
+    /// Where the server is, without a slash at the end.
+    pub(crate) fn url(&self) -> &str {
+        self.url.trim_end_matches('/')
+    }
+
     /// The server as a client sees it.
     pub(crate) fn client(&self) -> Client {
         let client = match &self.ca {

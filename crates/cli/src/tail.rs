@@ -109,6 +109,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
                 let frame = news?;
                 if frame.event == "gap" {
                     gap(&thread, &frame.data);
+                } else if frame.event == "gone" && frame.id.is_none() {
+                    let style = args::WARNING;
+                    anstream::eprintln!("{style}gone{style:#}: {thread} was deleted");
                 } else if raw && frame.event != "caught-up" {
                     output::print(&format!("{}\n", frame.data))?;
                 } else if !raw && frame.event != "caught-up" {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use reqwest::{Method, RequestBuilder, Response};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{Authorities, Error, Follow, Tail};
 
@@ -131,6 +131,32 @@ impl Client {
 
     pub(crate) async fn pieces(&self, request: RequestBuilder) -> Result<Pieces, Error> {
         Ok(Pieces { response: self.send(request).await?, url: self.base.clone() })
+    }
+
+    /// Lets a branch take the id of the thread it came from, which is called `old` from then on, or
+    /// something new.
+    pub async fn promote(&self, branch: &str, old: Option<&str>) -> Result<Value, Error> {
+        let path = format!("/api/threads/{}/promote", segment(branch));
+        let body = old.map_or_else(|| json!({}), |old| json!({ "old": old }));
+        self.post(&path, body.to_string()).await
+    }
+
+    /// Makes a link to a thread: `{"at"?, "expiresAt"?, "title"?, "show"?}`. The answer has its
+    /// token, this once.
+    pub async fn share(&self, thread: &str, share: &Value) -> Result<Value, Error> {
+        let path = format!("/api/threads/{}/shares", segment(thread));
+        self.post(&path, share.to_string()).await
+    }
+
+    /// A thread's links, without their tokens.
+    pub async fn shares(&self, thread: &str) -> Result<Value, Error> {
+        self.get(&format!("/api/threads/{}/shares", segment(thread))).await
+    }
+
+    /// Ends a link for good.
+    pub async fn revoke_share(&self, thread: &str, share: &str) -> Result<(), Error> {
+        let path = format!("/api/threads/{}/shares/{}", segment(thread), segment(share));
+        self.send(self.request(Method::DELETE, &path)).await.map(|_| ())
     }
 
     /// Follows a thread, through lost connections.

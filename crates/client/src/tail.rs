@@ -47,6 +47,8 @@ pub struct Tail {
     ready: VecDeque<Frame>,
     wait: Duration,
     connections: u64,
+    /// Whether the thread is gone, so that nothing more can come.
+    gone: bool,
 }
 
 impl Tail {
@@ -61,6 +63,7 @@ impl Tail {
             ready: VecDeque::new(),
             wait: FIRST_WAIT,
             connections: 0,
+            gone: false,
         }
     }
 
@@ -74,7 +77,8 @@ impl Tail {
         self.connections.saturating_sub(1)
     }
 
-    /// The next frame; none at the end. Control frames (`gap`, `caught-up`) are passed on too.
+    /// The next frame; none at the end. Control frames (`gap`, `caught-up`, `gone`) are passed on
+    /// too; `gone` is the last.
     /// A refusal that trying again would not change is an error.
     pub async fn next(&mut self) -> Result<Option<Frame>, Error> {
         loop {
@@ -86,6 +90,7 @@ impl Tail {
                     self.open = None;
                     continue;
                 }
+                self.gone |= frame.event == "gone" && frame.id.is_none();
                 if frame.event == "caught-up" && self.follow.until == Until::CaughtUp {
                     return Ok(None);
                 }
@@ -94,6 +99,7 @@ impl Tail {
                 }
             }
             match &mut self.open {
+                _ if self.gone => return Ok(None),
                 None => {
                     // A server that ends every answer at once is not to be asked without pause.
                     if self.connections > 0 {

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use selvedge_agents::Desk;
-use selvedge_store::{Append, AppendError, Appended, KeyError, Keys, Store, ThreadKey, ThreadRef};
+use selvedge_store::{
+    Append, AppendError, Appended, KeyError, Keys, Shares, Store, ThreadKey, ThreadRef,
+};
 use tokio::sync::watch;
 
 use crate::Error;
@@ -41,6 +43,10 @@ pub struct Options {
     pub strangers: u32,
     /// How long what is open may hold up the end.
     pub grace: Duration,
+    /// How far the readers of streams may fall behind.
+    pub lag: Lag,
+    /// How long a peer may take nothing of what is sent to it.
+    pub stall: Duration,
     /// Sites whose pages may ask, as `https://app.example`; `*` is all.
     pub cors: Vec<String>,
     /// Whether pieces of text are joined before they are written.
@@ -66,6 +72,8 @@ impl Default for Options {
             rate: Some(10_000),
             strangers: 50,
             grace: Duration::from_secs(10),
+            lag: Lag::default(),
+            stall: Duration::from_secs(30),
             cors: Vec::new(),
             coalesce: Coalesce::Never,
             tokens: None,
@@ -74,6 +82,22 @@ impl Default for Options {
             #[cfg(feature = "otel")]
             traces: None,
         }
+    }
+}
+
+/// How far a reader may be behind what comes while it reads, before it is told to come again.
+/// What was there when it came it may read at its own pace.
+#[derive(Debug, Clone, Copy)]
+pub struct Lag {
+    /// In entries.
+    pub entries: u64,
+    /// Reading from the journal all the while, because what is kept in memory has passed it.
+    pub time: Duration,
+}
+
+impl Default for Lag {
+    fn default() -> Self {
+        Self { entries: 100_000, time: Duration::from_secs(300) }
     }
 }
 
@@ -125,7 +149,7 @@ impl App {
         let inner = Inner {
             views: Views::default(),
             closing: watch::Sender::new(Closing::NotYet),
-            gate: Gate::open(Keys::open(store.path())?, tokens)?,
+            gate: Gate::open(Keys::open(store.path())?, Shares::open(store.path())?, tokens)?,
             rate: options.rate.map(Rate::new),
             strangers: Rate::new(options.strangers),
             tls: options.tls.clone().map(Tls::open).transpose()?,

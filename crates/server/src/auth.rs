@@ -14,7 +14,7 @@ pub(crate) mod token;
 use std::sync::Arc;
 
 use selvedge_protocol::journal::Visibility;
-use selvedge_store::{KeyHash, ThreadKey};
+use selvedge_store::{KeyHash, Share, ThreadKey};
 
 /// What a caller may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +23,12 @@ pub enum Scope {
     Nobody,
     /// Read threads.
     Read,
+    /// Whoever has the token of a share, which is in the path; keys neither help nor harm.
+    Share,
     /// Append to threads. Does not include reading: a key that only writes gives nothing away.
     Write,
+    /// Both read and write: what gives others a look needs one's own.
+    Both,
     /// Work as an agent: claim tasks, and all that readers and writers may.
     Agent,
     /// Everything within the tenant, and see everything.
@@ -39,6 +43,8 @@ impl Scope {
     pub fn name(self) -> &'static str {
         match self {
             Self::Nobody => "none",
+            Self::Share => "share",
+            Self::Both => "read+write",
             Self::Read => "read",
             Self::Write => "write",
             Self::Agent => "agent",
@@ -55,7 +61,7 @@ impl Scope {
     pub fn includes(self, needed: Self) -> bool {
         match (self, needed) {
             (_, Self::Nobody) | (Self::Operator, _) => true,
-            (Self::Agent, Self::Read | Self::Write) => true,
+            (Self::Agent, Self::Read | Self::Write | Self::Both) => true,
             (own, needed) => own == needed,
         }
     }
@@ -75,6 +81,8 @@ pub(crate) struct Principal {
     pub(crate) expires: Option<i64>,
     /// Whom a token was made for.
     pub(crate) subject: Option<Arc<str>>,
+    /// The one thing they may read, if they came by a share.
+    pub(crate) share: Option<Arc<Share>>,
 }
 
 /// What a caller was let in by.
@@ -86,6 +94,8 @@ pub(crate) enum Pass {
     Key(KeyHash),
     /// A token, which nobody can revoke before it ends.
     Token,
+    /// The share whose token has this hash.
+    Share(KeyHash),
 }
 
 impl Principal {
@@ -101,11 +111,23 @@ impl Principal {
         } else {
             Visibility::Participants
         };
-        Self { tenant, sees, scopes, name, pass, expires: None, subject: None }
+        Self { tenant, sees, scopes, name, pass, expires: None, subject: None, share: None }
+    }
+
+    /// Whoever has a share's token: no scope, one thread, up to one point.
+    pub(crate) fn of_share(share: Share) -> Self {
+        let (tenant, name) = (share.made.tenant.as_str().into(), format!("share:{}", share.id));
+        let mut own = Self::new(tenant, Arc::new([]), name.into(), Pass::Share(share.hash));
+        own.expires = share.made.expires;
+        own.share = Some(Arc::new(share));
+        own
     }
 
     /// Whether they may do what needs a scope.
     pub(crate) fn may(&self, needed: Scope) -> bool {
+        if needed == Scope::Both {
+            return self.may(Scope::Read) && self.may(Scope::Write);
+        }
         needed == Scope::Nobody || self.scopes.iter().any(|own| own.includes(needed))
     }
 

@@ -11,6 +11,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
+use selvedge_store::SHARE_PREFIX;
 
 use crate::auth::guard::Caller;
 use crate::{App, Error, ErrorCode};
@@ -21,8 +22,8 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     let id = request_id::of(request.headers());
     let origin = cors::origin(app.options(), request.headers());
     let method = request.method().clone();
-    // Without the query: it may hold a key.
-    let path = request.uri().path().to_owned();
+    // Without the query, which may hold a key, and without the tokens of shares.
+    let path = without_tokens(request.uri().path());
     let mut response = if cors::is_preflight(&request) {
         StatusCode::NO_CONTENT.into_response()
     } else {
@@ -55,4 +56,25 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     cors::add(headers, origin);
     request_id::add(headers, &id);
     response
+}
+
+/// A path as it may be logged: what looks like a share's token is cut off, wherever it stands.
+fn without_tokens(path: &str) -> String {
+    let parts = path.split('/').map(|part| match part.find(SHARE_PREFIX) {
+        Some(at) => part.get(..at).unwrap_or_default().to_owned() + SHARE_PREFIX + "…",
+        None => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_token_is_in_a_path_that_is_logged() {
+        assert_eq!(without_tokens("/api/threads/t1/events"), "/api/threads/t1/events");
+        assert_eq!(without_tokens("/api/shares/sh_00ff/stream"), "/api/shares/sh_…/stream");
+        assert_eq!(without_tokens("/x%2fsh_00ff"), "/x%2fsh_…");
+    }
 }

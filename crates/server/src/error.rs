@@ -3,7 +3,7 @@
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use selvedge_protocol::json::quote;
-use selvedge_store::{AppendError, Instead, ReadError, TendError};
+use selvedge_store::{AppendError, Instead, KeyError, ReadError, TendError};
 
 /// A stable name for what went wrong. Each has a line in `docs/errors.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -279,6 +279,12 @@ impl From<TendError> for Error {
             TendError::Closed | TendError::Storage(_) => ErrorCode::Storage,
         };
         Self::new(code, error.to_string())
+    }
+}
+
+impl From<KeyError> for Error {
+    fn from(error: KeyError) -> Self {
+        Self::new(ErrorCode::Storage, error.to_string())
     }
 }
 

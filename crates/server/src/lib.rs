@@ -4,6 +4,7 @@ pub mod app;
 mod auth;
 mod clock;
 mod coalesce;
+mod compare;
 mod diff;
 mod edge;
 mod error;
@@ -18,15 +19,17 @@ mod openapi;
 #[cfg(feature = "otel")]
 mod otel;
 mod query;
+mod redact;
 mod retell;
 mod routes;
 mod serve;
+mod stall;
 mod state;
 mod surface;
 mod tls;
 mod view;
 
-pub use app::{App, Options, StartError};
+pub use app::{App, Lag, Options, StartError};
 pub use auth::Scope;
 pub use auth::token::{KeySet, TokenError, TokenOptions};
 pub use coalesce::Coalesce;

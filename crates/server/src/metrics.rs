@@ -3,6 +3,7 @@
 //! A handful of counters that are always there need no registry: each is a number.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -80,17 +81,83 @@ pub(crate) enum Resync {
     Shutdown,
     Revoked,
     Expired,
+    /// The reader fell too far behind.
+    Lag,
+    /// The thread was deleted.
+    Deleted,
+    /// The thread's id means another journal now.
+    Promoted,
 }
 
 impl Resync {
-    const ALL: [Self; 3] = [Self::Shutdown, Self::Revoked, Self::Expired];
+    const ALL: [Self; 6] =
+        [Self::Shutdown, Self::Revoked, Self::Expired, Self::Lag, Self::Deleted, Self::Promoted];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Shutdown => "shutdown",
             Self::Revoked => "revoked",
             Self::Expired => "expired",
+            Self::Lag => "lag",
+            Self::Deleted => "deleted",
+            Self::Promoted => "promoted",
         }
+    }
+
+    /// The control frame's own name: what is gone cannot be resumed.
+    pub(crate) fn event(self) -> &'static str {
+        if self == Self::Deleted { "gone" } else { "resync" }
+    }
+}
+
+/// Where a reader takes from what it is sent: the rungs of the ladder that it is still on. Those
+/// below are ends, and are counted by their reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rung {
+    /// What all readers of the view share.
+    Live,
+    /// The journal: it reads the past, or has fallen behind what is shared.
+    Journal,
+}
+
+impl Rung {
+    const ALL: [Self; 2] = [Self::Live, Self::Journal];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Journal => "journal",
+        }
+    }
+}
+
+/// A reader on its rung, counted there as long as it is.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    metrics: Arc<Metrics>,
+    rung: Rung,
+}
+
+impl Standing {
+    /// A reader that has read nothing yet.
+    pub(crate) fn new(metrics: Arc<Metrics>) -> Self {
+        metrics.rung(Rung::Live).add(1);
+        Self { metrics, rung: Rung::Live }
+    }
+
+    /// Moves it to another rung.
+    pub(crate) fn at(&mut self, rung: Rung) {
+        if self.rung != rung {
+            self.metrics.rung(self.rung).sub(1);
+            self.metrics.rung(rung).add(1);
+            self.rung = rung;
+        }
+    }
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        self.metrics.rung(self.rung).sub(1);
     }
 }
 
@@ -110,6 +177,9 @@ pub(crate) struct Metrics {
     /// Pages that readers took from the journal because the ring no longer had them.
     pub(crate) pages: Count,
     pub(crate) lag: Histogram<7>,
+    /// Connections cut off because their peers took nothing for too long.
+    pub(crate) stalled: Count,
+    rungs: [Count; Rung::ALL.len()],
     resyncs: [Count; Resync::ALL.len()],
     /// Answers by the first digit of their status.
     answers: [Count; 6],
@@ -130,6 +200,8 @@ impl Default for Metrics {
             sent: Count::default(),
             pages: Count::default(),
             lag: Histogram::new(LAG),
+            stalled: Count::default(),
+            rungs: Default::default(),
             resyncs: Default::default(),
             answers: Default::default(),
             errors: ErrorCode::ALL.iter().map(|_| Count::default()).collect(),
@@ -146,6 +218,14 @@ impl Metrics {
         } else {
             self.appends.add(1);
             self.events.add((appended.last + 1).saturating_sub(appended.first));
+        }
+    }
+
+    fn rung(&self, rung: Rung) -> &Count {
+        let [live, journal] = &self.rungs;
+        match rung {
+            Rung::Live => live,
+            Rung::Journal => journal,
         }
     }
 
@@ -197,6 +277,12 @@ impl Metrics {
                 "counter",
                 &self.pages,
             ),
+            (
+                "selvedge_stalled_total",
+                "Connections cut off because nothing was taken from them",
+                "counter",
+                &self.stalled,
+            ),
         ] {
             heading(name, about, kind, &mut out);
             let _ = writeln!(out, "{name} {}", count.get());
@@ -205,6 +291,11 @@ impl Metrics {
         self.latency.write("selvedge_append_seconds", about, 1e-6, &mut out);
         let about = "Entries that readers were behind when they took a page from the journal";
         self.lag.write("selvedge_reader_lag_entries", about, 1.0, &mut out);
+        let name = "selvedge_readers_by_rung";
+        heading(name, "Threads that streams follow, by where they read", "gauge", &mut out);
+        for rung in Rung::ALL {
+            let _ = writeln!(out, "{name}{{rung=\"{}\"}} {}", rung.name(), self.rung(rung).get());
+        }
         let name = "selvedge_resyncs_total";
         heading(name, "Streams ended from this side", "counter", &mut out);
         for (reason, count) in Resync::ALL.iter().zip(&self.resyncs) {

@@ -38,6 +38,7 @@ const LIMIT: Parameter = ("query", "limit", "Entries at most");
 const MORE: Parameter = ("query", "after", "The `next` of the page before");
 const AT: Parameter = ("query", "at", "Up to this sequence number");
 const DIALECT: Parameter = ("query", "dialect", "In which dialect");
+const VERSION: Parameter = ("query", "for", "A version, such as `ai@6`");
 const ONCE: Parameter =
     ("header", "Idempotency-Key", "The same key and body get the first answer again");
 
@@ -128,21 +129,19 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
         ("GET", "/api/threads/{id}/stream" | "/api/contexts/{id}/stream") => {
             (&[AFTER, LAST, DIALECT], &FILTERS)
         }
+        ("GET", "/api/contexts/{id}/events") => (&[AFTER, LAST, DIALECT, LIMIT], &FILTERS),
         ("GET", "/api/stream") => {
             (&[("query", "threads", "Ids, each with `@cursor` if wanted"), LAST, DIALECT], &FILTERS)
         }
+        ("GET", "/api/shares/{token}/events") => (&[AFTER, LIMIT], &[]),
+        ("GET", "/api/shares/{token}/stream") => (&[AFTER, LAST, DIALECT], &[]),
+        ("GET", "/api/shares/{token}/export") => (&[DIALECT, VERSION, AT], &[]),
         ("GET", "/api/threads/{id}/diff") => {
             (&[("query", "with", "The other thread"), LIMIT], &FILTERS)
         }
-        ("GET", "/api/threads/{id}/export") => (
-            &[
-                DIALECT,
-                ("query", "for", "A version, such as `ai@6`"),
-                ("query", "agent", "Seen by this agent"),
-                AT,
-            ],
-            &FILTERS,
-        ),
+        ("GET", "/api/threads/{id}/export") => {
+            (&[DIALECT, VERSION, ("query", "agent", "Seen by this agent"), AT], &FILTERS)
+        }
         ("POST", "/api/import") => {
             (&[DIALECT, ("query", "thread", "The id that the thread is to have")], &[])
         }
@@ -220,7 +219,8 @@ fn operation(route: &Route) -> Value {
         if !parameters.is_empty() {
             members.insert("parameters".to_owned(), parameters.into());
         }
-        if route.scope == Scope::Nobody {
+        // A share's token is in the path.
+        if matches!(route.scope, Scope::Nobody | Scope::Share) {
             members.insert("security".to_owned(), json!([]));
         } else {
             members.insert("security".to_owned(), json!([{"key": []}, {"query": []}]));
@@ -262,7 +262,13 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("POST", "/api/threads/{id}/messages") => ("NewMessage", "SentMessage"),
         ("GET", "/api/agents") => ("", "Agents"),
         ("POST", "/api/threads/{id}/fork") => ("NewBranch", "MadeBranch"),
+        ("POST", "/api/threads/{id}/promote") => ("Promotion", "Promoted"),
         ("GET", "/api/threads/{id}/diff") => ("", "Difference"),
+        ("POST", "/api/threads/{id}/shares") => ("NewShare", "MadeShare"),
+        ("GET", "/api/threads/{id}/shares") => ("", "Shares"),
+        ("GET", "/api/shares/{token}") => ("", "State"),
+        ("GET", "/api/shares/{token}/events") => ("", "Page"),
+        ("GET", "/api/contexts/{id}/events") => ("", "Events"),
         ("POST", "/api/import") => return (Some(json!({})), Some(schema::named("Imported"))),
         ("GET", "/api/inbox") => ("", "Inbox"),
         ("GET", "/api/search") => ("", "Results"),

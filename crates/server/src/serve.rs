@@ -22,6 +22,7 @@ use tower_service::Service as _;
 use crate::app::Closing;
 use crate::auth::guard::Peer;
 use crate::metrics::Metrics;
+use crate::stall::Impatient;
 use crate::{App, Error, ErrorCode, expiry, router};
 
 /// How long a handshake may take.
@@ -158,6 +159,7 @@ impl Drop for Slot {
 }
 
 async fn connection(app: App, router: Router, stream: TcpStream, peer: SocketAddr, _slot: Slot) {
+    let stream = Impatient::new(stream, app.options().stall, app.metrics().clone());
     match app.tls().map(crate::tls::Tls::acceptor) {
         None => requests(app, router, stream, peer).await,
         Some(acceptor) => match timeout(HANDSHAKE, acceptor.accept(stream)).await {

@@ -1,5 +1,7 @@
 //! A thread's state at some point: the fold of its journal, as JSON.
 
+use std::ops::Range;
+
 use selvedge_protocol::journal::fold::State;
 use selvedge_protocol::journal::transcript::ActionKind;
 use selvedge_protocol::journal::{Cursor, Event};
@@ -20,15 +22,26 @@ pub(crate) fn fold(
     sieve: &mut Sieve,
 ) -> Result<State, ReadError> {
     let mut state = State::new();
-    let mut seen = 0;
+    fold_on(store, thread, 0..upto, sieve, &mut state)?;
+    Ok(state)
+}
+
+/// Goes on folding with what comes after one entry up to another. Blocks for the disk.
+pub(crate) fn fold_on(
+    store: &Store,
+    thread: &ThreadRef,
+    entries: Range<u64>,
+    sieve: &mut Sieve,
+    state: &mut State,
+) -> Result<(), ReadError> {
+    let Range { start: mut seen, end: upto } = entries;
     while seen < upto {
         let page = store.read(thread, seen, usize::MAX, PAGE)?;
         let before = seen;
         for entry in page.entries.iter().take_while(|entry| entry.seq <= upto) {
             seen = entry.seq;
-            let text = from_utf8(&entry.event).unwrap_or("{}");
-            if sieve.pass(text).is_some()
-                && let Ok(doc) = Doc::parse(text)
+            if let Some(entry) = sieve.see(entry)
+                && let Ok(doc) = Doc::parse_bytes(&entry.event)
                 && let Some(event) = Event::parse(doc.root())
             {
                 state.apply(&event);
@@ -38,7 +51,7 @@ pub(crate) fn fold(
             break;
         }
     }
-    Ok(state)
+    Ok(())
 }
 
 /// The event at a place of a journal. Blocks for the disk.

@@ -9,6 +9,7 @@
 
 mod encode;
 mod filter;
+mod page;
 mod reader;
 
 use std::collections::{HashMap, VecDeque};
@@ -19,7 +20,8 @@ use selvedge_store::{Ahead, ReadError, Store, Tail, ThreadRef};
 
 pub(crate) use encode::{Encoder, Format};
 pub(crate) use filter::{Descendants, Filter, Sieve, Thoughts};
-pub(crate) use reader::{Reader, Start};
+pub(crate) use page::page;
+pub(crate) use reader::{Place, Reader, Start};
 
 /// Bytes that a view keeps for readers who are a little late.
 const KEPT: usize = 1 << 20;
@@ -33,10 +35,14 @@ pub(crate) struct Kind {
     pub(crate) filter: Filter,
 }
 
+/// A view's thread by its number and how often it was renamed: who knows it by an older name does
+/// not share with those who know the new one.
+type Name = (i64, i64, Kind);
+
 /// The views that someone reads.
 #[derive(Default)]
 pub(crate) struct Views {
-    views: Mutex<HashMap<(i64, Kind), Weak<View>>>,
+    views: Mutex<HashMap<Name, Weak<View>>>,
 }
 
 impl Views {
@@ -47,7 +53,7 @@ impl Views {
         thread: &ThreadRef,
         kind: &Kind,
     ) -> Result<Arc<View>, ReadError> {
-        let name = (thread.num, kind.clone());
+        let name = (thread.num, thread.renamed, kind.clone());
         if let Some(view) = lock(&self.views).get(&name).and_then(Weak::upgrade) {
             return Ok(view);
         }

@@ -54,6 +54,42 @@ impl KeyHash {
     pub fn of(text: &str) -> Self {
         Self(blake3::hash(text.as_bytes()))
     }
+
+    pub(crate) fn as_bytes(&self) -> &[u8; 32] {
+        self.0.as_bytes()
+    }
+
+    pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(blake3::Hash::from_bytes(bytes))
+    }
+}
+
+/// A connection of its own to a store's file, with a table of its own.
+pub(crate) fn connect(path: &Path, table: &str) -> Result<Connection, KeyError> {
+    let open = || {
+        let conn = Connection::open(path)?;
+        conn.busy_timeout(Duration::from_secs(5))?;
+        conn.pragma_update(None, "journal_mode", "wal")?;
+        conn.pragma_update(None, "synchronous", "full")?;
+        // That is for the journal's writer to do.
+        conn.pragma_update(None, "wal_autocheckpoint", 0)?;
+        conn.execute_batch(table)?;
+        Ok(conn)
+    };
+    open().map_err(|cause| KeyError::Open { path: path.display().to_string(), cause })
+}
+
+/// A new secret, its hash, and an id that says nothing of it.
+pub(crate) fn secret(prefix: &str) -> Result<(String, KeyHash, String), KeyError> {
+    let mut random = [0; 32];
+    getrandom::fill(&mut random).map_err(|error| KeyError::Random(error.to_string()))?;
+    let text = random.iter().fold(prefix.to_owned(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
+    let hash = KeyHash::of(&text);
+    let id = hash.0.to_hex().chars().take(12).collect();
+    Ok((text, hash, id))
 }
 
 /// A key as it is to be.
@@ -94,38 +130,19 @@ impl Keys {
     /// Opens the keys in a store's file, making it if it is not there. Blocks for the disk, as all
     /// else here.
     pub fn open(path: &Path) -> Result<Self, KeyError> {
-        let open = || {
-            let conn = Connection::open(path)?;
-            conn.busy_timeout(Duration::from_secs(5))?;
-            conn.pragma_update(None, "journal_mode", "wal")?;
-            conn.pragma_update(None, "synchronous", "full")?;
-            // That is for the journal's writer to do.
-            conn.pragma_update(None, "wal_autocheckpoint", 0)?;
-            conn.execute_batch(TABLE)?;
-            Ok(conn)
-        };
-        let conn =
-            open().map_err(|cause| KeyError::Open { path: path.display().to_string(), cause })?;
-        Ok(Self { conn: Mutex::new(conn) })
+        Ok(Self { conn: Mutex::new(connect(path, TABLE)?) })
     }
 
     /// Makes a key. Its text is in the answer and nowhere else.
     pub fn add(&self, made: NewKey, now: i64) -> Result<(ApiKey, String), KeyError> {
-        let mut random = [0; 32];
-        getrandom::fill(&mut random).map_err(|error| KeyError::Random(error.to_string()))?;
-        let text = random.iter().fold(PREFIX.to_owned(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        });
-        let hash = KeyHash::of(&text);
-        let id: String = hash.0.to_hex().chars().take(12).collect();
+        let (text, hash, id) = secret(PREFIX)?;
         let key = ApiKey { id, hash, made, created: now, revoked: None };
         self.conn().execute(
             "INSERT INTO api_key VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NULL,
              (SELECT coalesce(max(change), 0) + 1 FROM api_key))",
             params![
                 key.id,
-                hash.0.as_bytes(),
+                hash.as_bytes(),
                 key.made.name,
                 key.made.tenant,
                 key.made.scopes.join(","),
@@ -184,7 +201,7 @@ fn key(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
     };
     Ok(ApiKey {
         id: row.get("id")?,
-        hash: KeyHash(blake3::Hash::from_bytes(row.get("hash")?)),
+        hash: KeyHash::from_bytes(row.get("hash")?),
         made,
         created: row.get("created")?,
         revoked: row.get("revoked")?,

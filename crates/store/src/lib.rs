@@ -26,7 +26,9 @@ mod guard;
 mod keys;
 mod live;
 mod progress;
+mod promote;
 mod query;
+mod shares;
 mod sqlite;
 mod store;
 mod thread;
@@ -37,12 +39,14 @@ pub use check::{CheckError, Checked, Stage, check};
 pub use error::{AppendError, OpenError, ReadError, TendError};
 pub use guard::{Guard, Instead};
 pub use keys::{ApiKey, KeyError, KeyHash, Keys, NewKey};
-pub use live::{Ahead, Tail};
+pub use live::{Ahead, Edge, End, Tail};
 pub use progress::Progress;
+pub use promote::{Lineage, Promote, PromoteError, Promoted};
 pub use query::{
     Artifact, ArtifactVersion, Call, DayUsage, Due, Found, InboxItem, InboxKind, InboxQuery,
     Listed, Overdue, Participant, Piece, Place, Scalar, Summary, Task, ThreadQuery, ThreadStatus,
     Unfinished, Usage, Wanted, WhichVersion, Within,
 };
+pub use shares::{NewShare, SHARE_PREFIX, Share, Shares};
 pub use store::{Options, Store};
 pub use thread::{Branch, ThreadKey, ThreadRef};

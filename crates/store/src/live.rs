@@ -39,6 +39,15 @@ impl Live {
         tail
     }
 
+    /// Ends the tail of a thread, whose name means another thread from now on, or none. Whoever
+    /// opens it anew gets another tail.
+    pub(crate) fn end(&self, thread: i64, end: End) {
+        let tail = lock(&self.tails).remove(&thread).and_then(|tail| tail.upgrade());
+        if let Some(tail) = tail {
+            tail.end(end);
+        }
+    }
+
     /// Passes on what was committed.
     pub(crate) fn publish<'b>(&self, batches: impl Iterator<Item = (i64, &'b Arc<Batch>)>) {
         let mut reached: Vec<Arc<Tail>> = Vec::new();
@@ -73,7 +82,25 @@ impl Live {
 #[derive(Debug)]
 pub struct Tail {
     ring: Mutex<Ring>,
-    head: watch::Sender<u64>,
+    edge: watch::Sender<Edge>,
+}
+
+/// How far a thread has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Edge {
+    /// The last sequence number committed.
+    pub head: u64,
+    /// Why nothing more comes, if so.
+    pub end: Option<End>,
+}
+
+/// Why a tail ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The thread was deleted.
+    Deleted,
+    /// The thread has another id now, and perhaps another thread has its old one.
+    Renamed,
 }
 
 #[derive(Debug, Default)]
@@ -96,7 +123,14 @@ pub enum Ahead {
 
 impl Tail {
     fn new() -> Self {
-        Self { ring: Mutex::default(), head: watch::Sender::new(0) }
+        Self { ring: Mutex::default(), edge: watch::Sender::default() }
+    }
+
+    /// One that has ended already.
+    pub(crate) fn ended_by(end: End) -> Self {
+        let tail = Self::new();
+        tail.end(end);
+        tail
     }
 
     /// The last sequence number committed, as far as the tail knows.
@@ -125,9 +159,21 @@ impl Tail {
         }
     }
 
-    /// Hears of every new head.
-    pub fn watch(&self) -> watch::Receiver<u64> {
-        self.head.subscribe()
+    /// Hears of every new head, and of the end.
+    pub fn watch(&self) -> watch::Receiver<Edge> {
+        self.edge.subscribe()
+    }
+
+    /// Why it has ended, if it has.
+    pub fn ended(&self) -> Option<End> {
+        self.edge.borrow().end
+    }
+
+    /// Says that nothing more comes. The first reason stays.
+    pub(crate) fn end(&self, end: End) {
+        self.edge.send_modify(|edge| {
+            edge.end.get_or_insert(end);
+        });
     }
 
     /// Tells the tail of a head that was committed before it began.
@@ -141,9 +187,9 @@ impl Tail {
 
     fn wake(&self) {
         let head = self.head();
-        self.head.send_if_modified(|known| {
-            let newer = *known < head;
-            *known = head.max(*known);
+        self.edge.send_if_modified(|known| {
+            let newer = known.head < head;
+            known.head = head.max(known.head);
             newer
         });
     }

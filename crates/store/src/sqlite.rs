@@ -8,6 +8,7 @@ mod handle;
 mod marks;
 pub(crate) mod open;
 mod project;
+mod promote;
 pub(crate) mod query;
 mod read;
 mod recent;
@@ -20,6 +21,7 @@ mod text;
 mod writer;
 
 pub(crate) use handle::WriterHandle;
+pub(crate) use promote::lineage;
 pub(crate) use read::Readers;
 pub(crate) use recent::Recent;
 pub(crate) use writer::Writer;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::live::{Live, Tail};
-use crate::sqlite::{Readers, Recent, Writer, WriterHandle, open};
+use crate::sqlite::{Readers, Recent, Writer, WriterHandle, lineage, open};
 use crate::{
-    Append, AppendError, Appended, Limits, OpenError, Page, Progress, ReadError, TendError,
-    ThreadKey, ThreadRef,
+    Append, AppendError, Appended, Limits, Lineage, OpenError, Page, Progress, Promote,
+    PromoteError, Promoted, ReadError, TendError, ThreadKey, ThreadRef,
 };
 
 /// How to open a store.
@@ -68,6 +68,11 @@ impl Store {
         self.inner.readers.thread(key)
     }
 
+    /// The thread of that number, if it is there. Blocks for the disk.
+    pub fn numbered(&self, num: i64) -> Result<Option<ThreadRef>, ReadError> {
+        self.inner.readers.numbered(num)
+    }
+
     /// The last sequence number of a thread. Blocks for the disk.
     pub fn head(&self, thread: &ThreadRef) -> Result<u64, ReadError> {
         self.inner.readers.head(thread)
@@ -90,13 +95,30 @@ impl Store {
         // In this order: what is committed in between reaches the tail by itself.
         let tail = self.inner.live.tail(thread.num);
         tail.reached(self.head(thread)?);
-        Ok(tail)
+        match self.inner.readers.end(thread)? {
+            None => Ok(tail),
+            // It lost its name before the tail began, so nobody else will say so; who knows it by
+            // its new name goes on.
+            Some(end) => Ok(Arc::new(Tail::ended_by(end))),
+        }
     }
 
     /// Deletes a thread. It is gone when this answers, and its id can be used again; its rows are
     /// removed behind. Threads that branched off from it keep their shared past.
     pub async fn delete(&self, key: ThreadKey) -> Result<(), TendError> {
         self.inner.writer.delete(key).await
+    }
+
+    /// Lets a branch take the place of the thread it came from, whose journal lives on under
+    /// another id. Live tails of both end.
+    pub async fn promote(&self, promote: Promote) -> Result<Promoted, PromoteError> {
+        self.inner.writer.promote(promote).await
+    }
+
+    /// The thread of an id, or the one that had it until it was promoted, and where it came from.
+    /// Blocks for the disk.
+    pub fn lineage(&self, key: &ThreadKey) -> Result<Option<Lineage>, ReadError> {
+        self.inner.readers.with(|conn| Ok(lineage(conn, key)?))
     }
 
     /// Waits until all that follows behind the acknowledgement has caught up.

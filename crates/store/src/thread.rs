@@ -27,6 +27,8 @@ pub struct ThreadRef {
     pub epoch: u64,
     /// When it was made, in milliseconds since 1970.
     pub created: i64,
+    /// How often its id was changed.
+    pub renamed: i64,
     /// Where it branched off, if it did.
     pub branch: Option<Branch>,
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use selvedge_server::{Coalesce, KeySet, Options, TlsFiles, TokenOptions};
+use selvedge_server::{Coalesce, KeySet, Lag, Options, TlsFiles, TokenOptions};
 use selvedge_store::Limits;
 
 #[derive(clap::Args)]
@@ -62,6 +62,15 @@ struct Bounds {
     /// How long a request may take until its answer begins, in seconds
     #[arg(long, default_value_t = 60, value_name = "SECONDS")]
     request_timeout: u64,
+    /// How many entries a stream's reader may fall behind before it is told to resume later
+    #[arg(long, default_value_t = 100_000, value_name = "COUNT")]
+    reader_lag: u64,
+    /// How long a stream's reader may be behind what is kept in memory, in seconds
+    #[arg(long, default_value_t = 300, value_name = "SECONDS")]
+    reader_late: u64,
+    /// How long a peer may take nothing of what is sent to it, in seconds
+    #[arg(long, default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    stall: u64,
     /// How long open requests and streams may hold up the end, in seconds
     #[arg(long, default_value_t = 10, value_name = "SECONDS")]
     grace: u64,
@@ -103,6 +112,11 @@ impl Settings {
             connections: self.bounds.max_connections.max(1),
             rate: Some(self.bounds.rate).filter(|rate| *rate > 0),
             grace: Duration::from_secs(self.bounds.grace),
+            lag: Lag {
+                entries: self.bounds.reader_lag,
+                time: Duration::from_secs(self.bounds.reader_late),
+            },
+            stall: Duration::from_secs(self.bounds.stall),
             cors: cors.clone(),
             coalesce: if self.coalesce_deltas { Coalesce::Deltas } else { Coalesce::Never },
             tokens,

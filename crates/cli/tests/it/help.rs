@@ -37,6 +37,8 @@ fn every_command_explains_itself_with_examples() {
         "doctor",
         "bench",
         "completions",
+        "share",
+        "promote",
     ] {
         let help = selvedge(&[command, "--help"]).stdout;
         assert!(help.contains("Examples:\n"), "{command}");

@@ -12,6 +12,7 @@ mod hostile;
 mod inspect;
 mod keys;
 mod killed;
+mod readers;
 mod remote;
 mod server;
 mod tail;

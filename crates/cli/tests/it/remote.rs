@@ -105,3 +105,36 @@ fn threads_are_listed_and_found() {
     assert_eq!(selvedge(&["rebuild", "--db", none.to_str().unwrap()]).code, Some(2));
     assert!(!none.exists(), "it makes nothing");
 }
+
+#[test]
+fn a_thread_is_shared_and_a_branch_takes_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(&folder.path().join("s.db"));
+    let url = server.url.as_str();
+    selvedge_with(&["import", "--thread", "t", "--url", url], HISTORY.as_bytes());
+    let run = |args: &[&str]| {
+        let run = selvedge(&[args, &["--url", url]].concat());
+        assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+        run.stdout
+    };
+    let link = run(&["share", "t", "--expires", "7d", "--title", "Look", "--show", "tools"]);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let read = |link: &str| {
+        runtime.block_on(async { reqwest::get(link.trim()).await.unwrap().text().await.unwrap() })
+    };
+    assert!(read(&link).contains("777 km"), "{link}");
+    let listed = run(&["share", "t", "--list"]);
+    assert!(listed.contains("Look") && listed.contains("until 20"), "{listed}");
+    let id = listed.split_whitespace().next().unwrap();
+    run(&["share", "t", "--revoke", id]);
+    assert!(read(&link).contains("not_found"));
+
+    let fork = format!("{url}/api/threads/t/fork");
+    runtime.block_on(async {
+        let made = reqwest::Client::new().post(fork).body(r#"{"id":"f"}"#).send().await.unwrap();
+        assert_eq!(made.status().as_u16(), 201);
+    });
+    let done = "t is now f, and what it was is was";
+    assert_eq!(run(&["promote", "f", "--old", "was"]).trim(), done);
+    assert_eq!(run(&["promote", "f"]).trim(), format!("{done} (done before)"));
+}

@@ -25,6 +25,9 @@ impl Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge"))
             .arg("serve")
             .args(args)
+            // Or memory that was given back could not be told from memory that is held.
+            .env("MALLOC_ARENA_MAX", "1")
+            .env("MALLOC_MMAP_THRESHOLD_", "65536")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -42,6 +45,11 @@ impl Server {
             log
         });
         Self { child, url, who, log: Some(log) }
+    }
+
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// `kill -9`; gives its log.

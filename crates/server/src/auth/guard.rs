@@ -1,11 +1,13 @@
 //! The authorizer: every request to every route passes here.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
 
+use axum::RequestExt as _;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{Path, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, header};
@@ -37,7 +39,11 @@ pub(crate) async fn authorize(
     if scope == Scope::Nobody {
         return next.run(request).await;
     }
-    let principal = match admit(&app, scope, &request) {
+    let admitted = match scope {
+        Scope::Share => admit_share(&app, &mut request).await,
+        _ => admit(&app, scope, &request),
+    };
+    let principal = match admitted {
         Ok(principal) => principal,
         Err(error) => return error.into_response(),
     };
@@ -57,26 +63,63 @@ fn admit(app: &App, scope: Scope, request: &Request) -> Result<Principal, Error>
         return Ok(Principal::anyone());
     }
     let at = Instant::now();
-    let limited = || Error::new(ErrorCode::RateLimited, "too many requests; slow down");
     let secret = secret(request.headers(), request.uri().query());
     let known = match &secret {
         Some(secret) => ring.principal(secret, now()),
         None => Err(Error::new(ErrorCode::Unauthorized, "a key is needed")),
     };
-    let principal = known.map_err(|error| {
-        let peer = request.extensions().get::<Peer>();
-        let address = peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0);
-        let within = app.strangers().admits(Who::Address(address), at);
-        if within { error } else { limited() }
-    })?;
-    if !app.rate().is_none_or(|rate| rate.admits(Who::Caller(principal.name.clone()), at)) {
-        return Err(limited());
-    }
+    let principal = known.map_err(|error| stranger(app, request, error, at))?;
+    within_rate(app, &principal, at)?;
     if !principal.may(scope) {
         let message = format!("this needs a key with scope `{}`", scope.name());
         return Err(Error::new(ErrorCode::Forbidden, message));
     }
     Ok(principal)
+}
+
+/// Whoever has a share's token, limited to what it shares. A token that is not known, was revoked
+/// or has ended, and one whose thread is gone, are all not found, and look the same.
+async fn admit_share(app: &App, request: &mut Request) -> Result<Principal, Error> {
+    if app.gate().ring().is_open() {
+        from_here(app, request.headers())?;
+    }
+    let at = Instant::now();
+    let token = request.extract_parts::<Path<HashMap<String, String>>>().await;
+    let token = token.ok().and_then(|Path(mut names)| names.remove("token")).unwrap_or_default();
+    let own = app.clone();
+    let found = app.blocking(move |store| {
+        let share = own.gate().shares().find(&token).map_err(Error::from)?;
+        let share = share.filter(|share| {
+            share.revoked.is_none() && share.made.expires.is_none_or(|at| at > now())
+        });
+        match share {
+            Some(share) if store.numbered(share.made.thread)?.is_some() => Ok(Some(share)),
+            _ => Ok(None),
+        }
+    });
+    let Some(share) = found.await? else {
+        let error = Error::new(ErrorCode::NotFound, "there is no such share");
+        return Err(stranger(app, request, error, at));
+    };
+    let principal = Principal::of_share(share);
+    within_rate(app, &principal, at)?;
+    Ok(principal)
+}
+
+/// What someone is told who could not say who they are: not too often from one address.
+fn stranger(app: &App, request: &Request, error: Error, at: Instant) -> Error {
+    let peer = request.extensions().get::<Peer>();
+    let address = peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0);
+    if app.strangers().admits(Who::Address(address), at) { error } else { limited() }
+}
+
+fn within_rate(app: &App, principal: &Principal, at: Instant) -> Result<(), Error> {
+    let who = || Who::Caller(principal.name.clone());
+    if app.rate().is_none_or(|rate| rate.admits(who(), at)) { Ok(()) } else { Err(limited()) }
+}
+
+fn limited() -> Error {
+    Error::new(ErrorCode::RateLimited, "too many requests; slow down")
 }
 
 /// The key or token that a request brings. A browser's `EventSource` cannot send headers, so the

@@ -45,6 +45,7 @@ impl Watched {
             metrics.readers.add(1);
         }
         let mut ring = gate.watch();
+        let mut shares = gate.watch_shares();
         let (pass, expires): (Pass, _) = (principal.pass.clone(), principal.expires);
         let ended = Box::pin(async move {
             let expired = async {
@@ -62,7 +63,12 @@ impl Watched {
             };
             let revoked = async {
                 // It can only fail when the server is gone, and the stream with it.
-                let _ = ring.wait_for(|ring| !ring.admits(&pass)).await;
+                let _ = match &pass {
+                    Pass::Share(hash) => {
+                        shares.wait_for(|revoked| revoked.contains(hash)).await.is_ok()
+                    }
+                    _ => ring.wait_for(|ring| !ring.admits(&pass)).await.is_ok(),
+                };
             };
             tokio::select! {
                 () = revoked => Resync::Revoked,

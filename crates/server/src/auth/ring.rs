@@ -1,10 +1,10 @@
 //! The keys that are valid now, and noticing when that changes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use selvedge_store::{ApiKey, KeyError, KeyHash, Keys};
+use selvedge_store::{ApiKey, KeyError, KeyHash, Keys, Shares};
 use tokio::sync::watch;
 
 use super::token::{TokenError, Tokens};
@@ -62,6 +62,8 @@ impl Ring {
             Pass::Open => self.is_open(),
             Pass::Key(hash) => self.keys.contains_key(hash),
             Pass::Token => self.tokens.is_some(),
+            // Those who came by a share do not come by the ring.
+            Pass::Share(_) => true,
         }
     }
 }
@@ -83,13 +85,37 @@ fn principal(key: ApiKey) -> Principal {
 pub(crate) struct Gate {
     keys: Arc<Keys>,
     ring: watch::Sender<Arc<Ring>>,
+    shares: Shares,
+    /// Shares that were revoked since the start; what was revoked before lets nobody in.
+    revoked: watch::Sender<HashSet<KeyHash>>,
 }
 
 impl Gate {
     /// Reads the keys. Blocks for the disk.
-    pub(crate) fn open(keys: Keys, tokens: Option<Tokens>) -> Result<Self, KeyError> {
-        let ring = read(&keys, tokens.map(Arc::new))?;
-        Ok(Self { keys: Arc::new(keys), ring: watch::Sender::new(Arc::new(ring)) })
+    pub(crate) fn open(
+        keys: Keys,
+        shares: Shares,
+        tokens: Option<Tokens>,
+    ) -> Result<Self, KeyError> {
+        let ring = watch::Sender::new(Arc::new(read(&keys, tokens.map(Arc::new))?));
+        Ok(Self { keys: Arc::new(keys), ring, shares, revoked: watch::Sender::default() })
+    }
+
+    /// The shares. They block for the disk.
+    pub(crate) fn shares(&self) -> &Shares {
+        &self.shares
+    }
+
+    /// Ends what is open by a share that was revoked.
+    pub(crate) fn revoked(&self, share: KeyHash) {
+        self.revoked.send_modify(|revoked| {
+            revoked.insert(share);
+        });
+    }
+
+    /// Shares that were revoked, as it happens.
+    pub(super) fn watch_shares(&self) -> watch::Receiver<HashSet<KeyHash>> {
+        self.revoked.subscribe()
     }
 
     /// What is valid now.

@@ -106,12 +106,54 @@ pub(super) fn components() -> Value {
             ("cursor", named("Cursor")), ("head", count.clone()),
             ("duplicate", json!({"type": "boolean"})),
         ], &[]),
+        "Promotion": object(&[], &[("old", text.clone())]),
+        "Promoted": object(&[
+            ("id", text.clone()), ("old", maybe.clone()), ("cursor", named("Cursor")),
+            ("head", count.clone()), ("duplicate", json!({"type": "boolean"})),
+        ], &[]),
+        "Tokens": object(&[
+            ("input", count.clone()), ("output", count.clone()), ("cached", count.clone()),
+            ("reasoning", count.clone()), ("calls", count.clone()),
+            ("cost", json!({"type": "number"})),
+        ], &[]),
         "Side": object(&[
             ("id", text.clone()), ("entries", list(named("Entry"))), ("cursor", named("Cursor")),
             ("head", count.clone()),
+            ("summary", object(&[
+                ("events", count.clone()), ("messages", count.clone()),
+                ("toolCalls", count.clone()), ("artifacts", count.clone()),
+                ("tasks", count.clone()), ("usage", named("Tokens")),
+            ], &[])),
         ], &[]),
         "Difference": object(&[
             ("base", count.clone()), ("left", named("Side")), ("right", named("Side")),
+            ("difference", object(&[
+                ("messages", any_object.clone()), ("toolCalls", any_object.clone()),
+                ("usage", any_object.clone()), ("artifacts", any_object.clone()),
+                ("tasks", any_object.clone()),
+            ], &[])),
+        ], &[]),
+        "NewShare": object(&[], &[
+            ("at", json!({"anyOf": [count.clone(), named("Cursor")],
+                "description": "The last entry that is shown; the head unless told"})),
+            ("expiresAt", json!({"type": "string", "format": "date-time"})),
+            ("title", text.clone()),
+            ("show", list(json!({"enum": crate::redact::Show::ALL.map(crate::redact::Show::name)}))),
+        ]),
+        "Share": object(&[
+            ("id", text.clone()), ("at", count.clone()), ("title", maybe.clone()),
+            ("show", list(text.clone())), ("createdAt", time.clone()), ("expiresAt", time.clone()),
+            ("revokedAt", time.clone()),
+        ], &[]),
+        "MadeShare": object(&[
+            ("id", text.clone()), ("at", count.clone()), ("link", text.clone()),
+            ("token", json!({"type": "string", "description": "Told this once"})),
+        ], &[]),
+        "Shares": object(&[("shares", list(named("Share")))], &[]),
+        "Events": object(&[
+            ("events", list(any_object.clone())),
+            ("cursor", json!({"type": "string", "description": "As the ids of the stream"})),
+            ("head", count.clone()),
         ], &[]),
         "Imported": object(&[
             ("id", text.clone()), ("dialect", text.clone()), ("head", count.clone()),

@@ -2,10 +2,11 @@
 
 mod acts;
 mod branch;
-mod events;
+pub(crate) mod events;
 mod lists;
 mod many;
 mod messages;
+mod shares;
 pub(crate) mod stream;
 mod threads;
 mod transfer;
@@ -110,6 +111,13 @@ pub(crate) fn routes() -> Vec<Route> {
             handler: post(branch::fork),
         },
         Route {
+            method: Method::POST,
+            path: "/api/threads/{id}/promote",
+            scope: Scope::Write,
+            about: "Let a branch take the id of the thread it came from",
+            handler: post(branch::promote),
+        },
+        Route {
             method: Method::GET,
             path: "/api/threads/{id}/diff",
             scope: Scope::Read,
@@ -136,6 +144,55 @@ pub(crate) fn routes() -> Vec<Route> {
             scope: Scope::Write,
             about: "Make a thread from a source in any dialect",
             handler: post(transfer::import),
+        },
+        Route {
+            method: Method::POST,
+            path: "/api/threads/{id}/shares",
+            scope: Scope::Both,
+            about: "Make a link that shows a thread up to a point to whoever has it",
+            handler: post(shares::create),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/threads/{id}/shares",
+            scope: Scope::Both,
+            about: "A thread's links, without their tokens",
+            handler: get(shares::list),
+        },
+        Route {
+            method: Method::DELETE,
+            path: "/api/threads/{id}/shares/{share}",
+            scope: Scope::Both,
+            about: "Revoke a link",
+            handler: delete(shares::revoke),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/shares/{token}",
+            scope: Scope::Share,
+            about: "What is shared: its state",
+            handler: get(shares::show),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/shares/{token}/events",
+            scope: Scope::Share,
+            about: "What is shared: a page of its events",
+            handler: get(shares::events),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/shares/{token}/stream",
+            scope: Scope::Share,
+            about: "What is shared, as a stream",
+            handler: get(shares::stream),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/shares/{token}/export",
+            scope: Scope::Share,
+            about: "What is shared, in any dialect",
+            handler: get(shares::export),
         },
     ];
     all.extend(acts::routes());

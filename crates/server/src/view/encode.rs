@@ -93,7 +93,8 @@ impl Encoder {
     ) -> Result<Chunk, ReadError> {
         let page = store.read(thread, after, usize::MAX, bytes)?;
         let mut chunk = Draft::new(after);
-        self.row(page.entries.into_iter(), &mut chunk);
+        let upto = self.sieve.upto();
+        self.row(page.entries.into_iter().take_while(|entry| entry.seq <= upto), &mut chunk);
         Ok(chunk.finish())
     }
 
@@ -127,7 +128,10 @@ impl Encoder {
     fn native(&mut self, entry: &Entry, out: &mut Draft) {
         out.last = entry.seq;
         let Ok(event) = from_utf8(&entry.event) else { return };
-        if let Some(kind) = self.sieve.pass(event) {
+        if let Some(kind) = self.sieve.pass(event)
+            && let Some(entry) = self.sieve.cut(entry)
+        {
+            let event = from_utf8(&entry.event).unwrap_or("{}");
             // A browser's EventSource keeps `error` for itself.
             let name = if kind == "error" { "thread-error" } else { kind.as_ref() };
             let epoch = self.epoch;
@@ -142,9 +146,11 @@ impl Encoder {
     fn spell(&mut self, entries: impl Iterator<Item = Entry>, out: &mut Draft) {
         let Self { epoch, sieve, dialect: Some(spelling), skip, .. } = self else { return };
         for entry in entries {
-            let passes = sieve.pass(from_utf8(&entry.event).unwrap_or("{}")).is_some();
+            let seen = sieve.see(&entry);
+            let passes = seen.is_some();
+            let told = seen.unwrap_or_else(|| sieve.stand_in(&entry));
             out.last = entry.seq;
-            if let Some(first) = spelling.entry(&entry, passes) {
+            if let Some(first) = spelling.entry(&told, passes) {
                 spelling.write(*epoch, first, skip, out);
             }
         }
@@ -226,7 +232,9 @@ impl Draft {
         self.ends.push((self.last, self.text.len()));
     }
 
-    fn finish(self) -> Chunk {
+    fn finish(mut self) -> Chunk {
+        // It is kept for as long as someone has not taken it; what it grew by is not.
+        self.text.shrink_to_fit();
         let bytes = Bytes::from(self.text);
         Chunk { after: self.after, last: self.last, bytes, ends: self.ends }
     }

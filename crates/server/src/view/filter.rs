@@ -1,9 +1,13 @@
 //! Which events a reader gets.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use selvedge_protocol::journal::Visibility;
-use selvedge_protocol::json::{Doc, Node};
+use selvedge_protocol::json::{Doc, Node, from_utf8};
+use selvedge_store::Entry;
+
+use crate::redact::SharedCut;
 
 /// What a reader asked for, and may see.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -21,6 +25,8 @@ pub(crate) struct Filter {
     /// Thoughts at least so confident, in thousandths; those that do not say pass.
     pub(crate) min_confidence: Option<u32>,
     pub(crate) sees: Visibility,
+    /// What is left of the events for who is not of the house.
+    pub(crate) cut: Option<SharedCut>,
 }
 
 /// Whether a task's subtasks count as the task.
@@ -63,7 +69,13 @@ impl Filter {
             thought_types: Vec::new(),
             min_confidence: None,
             sees,
+            cut: None,
         }
+    }
+
+    /// The last entry that there is for the reader.
+    pub(crate) fn upto(&self) -> u64 {
+        self.cut.as_ref().map_or(u64::MAX, |cut| cut.upto)
     }
 
     /// Whether what passes depends on earlier events.
@@ -85,8 +97,35 @@ impl Sieve {
         Self { filter, tasks: HashSet::new() }
     }
 
+    /// The entry as its reader sees it, if it passes.
+    pub(crate) fn see<'e>(&mut self, entry: &'e Entry) -> Option<Cow<'e, Entry>> {
+        self.pass(from_utf8(&entry.event).unwrap_or("{}"))?;
+        self.cut(entry)
+    }
+
+    /// An entry that passes as its reader sees it, if they see anything of it.
+    pub(crate) fn cut<'e>(&self, entry: &'e Entry) -> Option<Cow<'e, Entry>> {
+        match &self.filter.cut {
+            None => Some(Cow::Borrowed(entry)),
+            Some(cut) => cut.entry(entry).map(Cow::Owned),
+        }
+    }
+
+    /// The last entry that there is for its reader.
+    pub(crate) fn upto(&self) -> u64 {
+        self.filter.upto()
+    }
+
+    /// What stands for an entry that does not pass, where something must.
+    pub(crate) fn stand_in<'e>(&self, entry: &'e Entry) -> Cow<'e, Entry> {
+        match &self.filter.cut {
+            None => Cow::Borrowed(entry),
+            Some(cut) => Cow::Owned(cut.nothing(entry)),
+        }
+    }
+
     /// The event's kind, if the event passes.
-    pub(crate) fn pass<'a>(&mut self, event: &'a str) -> Option<std::borrow::Cow<'a, str>> {
+    pub(crate) fn pass<'a>(&mut self, event: &'a str) -> Option<Cow<'a, str>> {
         let doc = Doc::parse(event).ok()?;
         let root = doc.root();
         let kind = root.get("kind")?.str()?;

@@ -7,13 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::quote;
-use selvedge_store::{Store, ThreadRef};
+use selvedge_store::{Edge, End, Store, ThreadRef};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Encoder, Next, PIECE, Shown, View};
-use crate::app::Closing;
-use crate::metrics::{Metrics, Resync};
+use crate::app::{Closing, Lag};
+use crate::metrics::{Metrics, Resync, Rung, Standing};
 use crate::{App, Error, ErrorCode};
 
 /// Proxies close what is silent; ten seconds is safe with all of them.
@@ -67,9 +67,8 @@ impl FromStr for Start {
 /// A reader of a view.
 pub(crate) struct Reader {
     store: Store,
-    id: String,
     view: Arc<View>,
-    heads: watch::Receiver<u64>,
+    edge: watch::Receiver<Edge>,
     /// The last entry looked at.
     seen: u64,
     /// The last entry whose id the reader knows.
@@ -80,24 +79,33 @@ pub(crate) struct Reader {
     /// Control frames to send first.
     first: Vec<String>,
     caught_up: bool,
+    /// The last entry that there is for it; what comes after is for others.
+    upto: u64,
+    /// How far it may be behind, once it has seen what was there when it came.
+    lag: Lag,
+    past: u64,
+    /// When it last had no need of the journal.
+    fresh: Instant,
     heartbeat: Instant,
     closing: watch::Receiver<Closing>,
     metrics: Arc<Metrics>,
+    standing: Standing,
     ended: bool,
 }
 
 impl Reader {
-    /// Opens a view for a reader. Blocks for the disk.
+    /// Opens a view for a reader, who finds the thread's state at `snapshot`. Blocks for the disk.
     pub(crate) fn open(
         app: &App,
-        id: &str,
+        snapshot: &str,
         thread: &ThreadRef,
         kind: &super::Kind,
         start: Start,
     ) -> Result<Self, Error> {
         let store = app.store().clone();
         let view = app.views().open(&store, thread, kind)?;
-        let head = view.tail.head();
+        let upto = kind.filter.upto();
+        let head = view.tail.head().min(upto);
         let mut first = Vec::new();
         let place = match start {
             Start::Earliest => Place { cursor: Cursor { epoch: thread.epoch, seq: 0 }, records: 0 },
@@ -113,7 +121,7 @@ impl Reader {
                  \"head\":\"{}.{head}\",\"snapshot\":{}}}\n\n",
                 thread.epoch,
                 thread.epoch,
-                quote(&format!("/api/threads/{id}"))
+                quote(snapshot)
             ));
         }
         // Primes the reader's id, so that it can resume even if nothing else arrives.
@@ -122,21 +130,26 @@ impl Reader {
             _ => format!("{}.{seen}.{skip}", thread.epoch),
         };
         first.push(format!("retry: 1000\nid: {own_id}\n\n"));
-        let heads = view.tail.watch();
+        let edge = view.tail.watch();
+        let now = Instant::now();
         Ok(Self {
             store,
-            id: id.to_owned(),
             view,
-            heads,
+            edge,
             seen,
             told: seen,
             own: None,
             skip,
             first,
             caught_up: false,
-            heartbeat: Instant::now() + HEARTBEAT,
+            upto,
+            lag: app.options().lag,
+            past: head,
+            fresh: now,
+            heartbeat: now + HEARTBEAT,
             closing: app.closing(),
             metrics: app.metrics().clone(),
+            standing: Standing::new(app.metrics().clone()),
             ended: false,
         })
     }
@@ -147,22 +160,30 @@ impl Reader {
             return None;
         }
         let mut closing = self.closing.clone();
+        let mut edge = self.edge.clone();
         let bytes = tokio::select! {
-            bytes = self.bytes() => bytes,
+            biased;
+            // It fails only where the tail is gone, and that is held by the view.
+            Ok(edge) = edge.wait_for(|edge| edge.end.is_some()) => {
+                let renamed = edge.end == Some(End::Renamed);
+                drop(edge);
+                Ok(self.resync(if renamed { Resync::Promoted } else { Resync::Deleted }))
+            }
             _ = closing.wait_for(|closing| *closing == Closing::Now) => Ok(self.resync(Resync::Shutdown)),
+            bytes = self.bytes() => bytes,
         };
         self.ended |= bytes.is_err();
         Some(bytes)
     }
 
-    /// Tells the reader to come again where it stands.
+    /// Tells the reader why it ends, and to come again where it stands if it can.
     fn resync(&mut self, reason: Resync) -> Bytes {
         self.ended = true;
         self.metrics.resync(reason);
-        let reason = reason.name();
+        let (event, reason) = (reason.event(), reason.name());
         let (epoch, seen) = (self.view.thread.epoch, self.seen);
         let frame = format!(
-            "event: resync\ndata: {{\"cursor\":\"{epoch}.{seen}\",\"reason\":\"{reason}\"}}\n\n"
+            "event: {event}\ndata: {{\"cursor\":\"{epoch}.{seen}\",\"reason\":\"{reason}\"}}\n\n"
         );
         Bytes::from(self.position() + &frame)
     }
@@ -172,17 +193,26 @@ impl Reader {
             return Ok(Bytes::from(self.first.drain(..).collect::<String>()));
         }
         loop {
+            if self.lags() {
+                return Ok(self.resync(Resync::Lag));
+            }
             let next = match (self.skip, &self.own) {
+                _ if self.seen >= self.upto => Next::Nothing,
+                // What is shared may go on beyond its end.
+                _ if self.upto < u64::MAX => Next::Behind,
                 (0, None) => self.view.next(self.seen),
                 _ => Next::Behind,
             };
             match next {
                 Next::Bytes(shown) => {
+                    self.standing.at(Rung::Live);
+                    self.fresh = Instant::now();
                     if let Some(bytes) = self.take(shown) {
                         return Ok(bytes);
                     }
                 }
                 Next::Behind => {
+                    self.standing.at(Rung::Journal);
                     let shown = self.page().await?;
                     if let Some(bytes) = self.take(shown) {
                         return Ok(bytes);
@@ -190,6 +220,7 @@ impl Reader {
                 }
                 Next::Nothing if !self.caught_up => {
                     self.caught_up = true;
+                    self.standing.at(Rung::Live);
                     let frame = format!(
                         "event: caught-up\ndata: {{\"cursor\":\"{}.{}\"}}\n\n",
                         self.view.thread.epoch, self.seen
@@ -198,11 +229,17 @@ impl Reader {
                 }
                 Next::Nothing => {
                     let seen = self.seen;
-                    let news = self.heads.wait_for(|head| *head > seen);
-                    let news = timeout_at(self.heartbeat, news).await.map(|head| head.is_ok());
+                    let over = seen >= self.upto;
+                    self.standing.at(Rung::Live);
+                    let news = self.edge.wait_for(|edge| edge.head > seen && !over);
+                    let news = timeout_at(self.heartbeat, news).await.map(|edge| edge.is_ok());
+                    // Whatever comes now, it missed nothing until now.
+                    self.fresh = Instant::now();
                     match news {
                         Ok(true) => {}
-                        Ok(false) => return Err(Error::no_thread(&self.id)),
+                        Ok(false) => {
+                            return Err(Error::new(ErrorCode::NotFound, "the thread is gone"));
+                        }
                         Err(_) => {
                             let position = self.position();
                             let beat = if position.is_empty() { ":\n\n".into() } else { position };
@@ -212,6 +249,16 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Whether it is further behind than it may be.
+    fn lags(&mut self) -> bool {
+        let behind = self.view.tail.head().saturating_sub(self.seen);
+        if behind == 0 || self.seen < self.past || self.upto < u64::MAX {
+            self.fresh = Instant::now();
+            return false;
+        }
+        behind > self.lag.entries || self.fresh.elapsed() > self.lag.time
     }
 
     /// A frame that only moves the reader's id, where the filter kept everything back.
@@ -268,7 +315,8 @@ impl Reader {
         };
         self.skip = 0;
         // Back to what all readers share, as soon as it has what comes next.
-        let shared = matches!(self.view.next(chunk.last), Next::Bytes(_) | Next::Nothing);
+        let shared = self.upto == u64::MAX
+            && matches!(self.view.next(chunk.last), Next::Bytes(_) | Next::Nothing);
         self.own = if shared || !own.needs_the_past() { None } else { Some(own) };
         Ok(chunk.after(seen))
     }

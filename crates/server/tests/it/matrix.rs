@@ -2,6 +2,7 @@
 //!
 //! What is expected follows from the scope in the table of routes, so a new route is tried too.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use http::Method;
@@ -40,6 +41,9 @@ fn expected(route: &Route, caller: &Caller, whose: Whose) -> Expected {
     let about_a_thread = route.path.contains('{') || route.path == "/api/stream";
     match (&caller.grants, route.scope) {
         (_, Scope::Nobody) => Expected::Admitted,
+        // The token in the path is all that counts, whatever key comes with it.
+        (_, Scope::Share) if whose == Whose::Own => Expected::Admitted,
+        (_, Scope::Share) => Expected::Status(404),
         (Grants::Nothing, _) => Expected::Status(401),
         (Grants::Scope(own), needed) if !own.includes(needed) => Expected::Status(403),
         _ if whose == Whose::Foreign && about_a_thread => Expected::Status(404),
@@ -49,13 +53,25 @@ fn expected(route: &Route, caller: &Caller, whose: Whose) -> Expected {
     }
 }
 
+/// A share of the thread `own`: its id and its token.
+struct Shared {
+    id: String,
+    token: String,
+}
+
 /// A request that a caller who may make it is not refused for other reasons.
-fn path(route: &Route, whose: Whose) -> String {
+fn path(route: &Route, whose: Whose, shared: &Shared) -> String {
     let id = if whose == Whose::Own { "own" } else { "foreign" };
     let mut path = String::new();
     for part in route.path.split('/').skip(1) {
         path.push('/');
-        path.push_str(if part.starts_with('{') { id } else { part });
+        path.push_str(match part {
+            "{share}" => &shared.id,
+            "{token}" if whose == Whose::Own => &shared.token,
+            "{token}" => "sh_0000000000000000000000000000000000000000000000000000000000000000",
+            part if part.starts_with('{') => id,
+            part => part,
+        });
     }
     path + &format!("?threads={id}&with={id}&thread=made-{id}")
 }
@@ -113,6 +129,10 @@ async fn every_route_asks_everyone_for_what_its_line_in_the_table_says() {
         let seeded = request.bearer_auth(key).body(seed(id)).send().await.unwrap();
         assert_eq!(seeded.status().as_u16(), 200);
     }
+    let request = site.request(Method::POST, "/api/threads/own/shares").bearer_auth(&keys[3]);
+    let (_, made) = crate::site::answer(request.send().await.unwrap()).await;
+    let text = |name: &str| made[name].as_str().unwrap().to_owned();
+    let shared = Shared { id: text("id"), token: text("token") };
     site.keys.revoke(&revoked.id, 3).unwrap();
     while site.ask(Method::GET, "/api/threads/own", &keys[5]).await.0.is_success() {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -138,9 +158,9 @@ async fn every_route_asks_everyone_for_what_its_line_in_the_table_says() {
         dotted,
     ];
     let mut tried = 0;
-    // What deletes comes last: the others need something to be there.
+    // What deletes comes last, the smallest first: the others need something to be there.
     let mut all = routes();
-    all.sort_by_key(|route| route.method == Method::DELETE);
+    all.sort_by_key(|route| (route.method == Method::DELETE, Reverse(route.path.len())));
     for route in all {
         for caller in &callers {
             for whose in [Whose::Own, Whose::Foreign] {
@@ -148,7 +168,7 @@ async fn every_route_asks_everyone_for_what_its_line_in_the_table_says() {
                     // Whoever was allowed to before has done it.
                     assert!(matches!(make("own", &keys[3]).await, 201 | 409));
                 }
-                let mut request = site.request(route.method.clone(), &path(&route, whose));
+                let mut request = site.request(route.method.clone(), &path(&route, whose, &shared));
                 if let Some(secret) = &caller.secret {
                     request = request.bearer_auth(secret);
                 }
@@ -178,8 +198,10 @@ async fn every_route_asks_everyone_for_what_its_line_in_the_table_says() {
 #[tokio::test]
 async fn a_scope_that_is_not_known_grants_nothing() {
     let (site, keys) = Site::start_with(Options::default(), &[key("acme", &["admin"])]).await;
-    for route in routes().iter().filter(|route| route.scope != Scope::Nobody) {
-        let path = path(route, Whose::Own);
+    let shared = Shared { id: "x".to_owned(), token: "x".to_owned() };
+    let for_anyone = |route: &&Route| matches!(route.scope, Scope::Nobody | Scope::Share);
+    for route in routes().iter().filter(|route| !for_anyone(route)) {
+        let path = path(route, Whose::Own, &shared);
         let (status, _) = site.ask(route.method.clone(), &path, &keys[0]).await;
         assert_eq!(status.as_u16(), 403, "{path}");
     }

@@ -216,3 +216,48 @@ async fn a_server_that_stops_tells_its_readers_where_they_stand() {
     assert_eq!(last.data(), json!({"cursor": format!("{epoch}.1"), "reason": "shutdown"}));
     stream.ends().await;
 }
+
+#[tokio::test]
+async fn the_pages_of_a_context_are_its_stream_in_one_answer() {
+    let site = Site::start().await;
+    let epoch = site.thread("t").await;
+    site.post("/api/threads/t/events", EVENTS).await;
+    for view in VIEWS {
+        let path = format!("/api/contexts/t/stream?{view}");
+        let whole = site.stream(&path, None).await.until_caught_up().await;
+        let told: Vec<&Frame> = shown(&whole);
+        let told: Vec<_> = told.iter().filter(|f| f.field("data") != Some("[DONE]")).collect();
+        let expected: Vec<_> = told.iter().map(|frame| frame.data()).collect();
+        for limit in [1, 3, 1000] {
+            let (mut got, mut cursor) = (Vec::new(), "earliest".to_owned());
+            loop {
+                let path = format!("/api/contexts/t/events?{view}&limit={limit}&after={cursor}");
+                let (status, page) = site.get(&path).await;
+                assert_eq!((status.as_u16(), &page["head"]), (200, &20.into()), "{page}");
+                let events = page["events"].as_array().unwrap().clone();
+                cursor = page["cursor"].as_str().unwrap().to_owned();
+                if events.is_empty() {
+                    break;
+                }
+                assert!(events.len() <= limit);
+                got.extend(events);
+            }
+            assert_eq!(got, expected, "{view} by {limit}");
+            assert_eq!(cursor, format!("{epoch}.20"));
+        }
+    }
+    let page = site.request(reqwest::Method::GET, "/api/contexts/t/events");
+    let page = page.header("Last-Event-ID", format!("{epoch}.19")).send().await.unwrap();
+    let page: serde_json::Value = serde_json::from_str(&page.text().await.unwrap()).unwrap();
+    assert_eq!(page["events"].as_array().unwrap().len(), 1);
+    for (query, status) in [
+        ("after=1.1", 400),
+        ("lastEventId=x", 400),
+        ("limit=0", 400),
+        ("dialect=none", 400),
+        (&format!("lastEventId={epoch}.20"), 200),
+    ] {
+        let (got, answer) = site.get(&format!("/api/contexts/t/events?{query}")).await;
+        assert_eq!(got.as_u16(), status, "{query}: {answer}");
+    }
+}

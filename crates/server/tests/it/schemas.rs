@@ -43,6 +43,10 @@ fn body(method: &Method, path: &str) -> Option<Value> {
         ("POST", "/api/threads/{id}/events") => talk(),
         ("POST", "/api/threads/{id}/messages") => json!({"content": "hello", "to": ["ada"]}),
         ("POST", "/api/threads/{id}/fork") => json!({"at": 3, "title": "other"}),
+        ("POST", "/api/threads/{id}/promote") => json!({"old": "was"}),
+        ("POST", "/api/threads/{id}/shares") => json!({
+            "at": 2, "title": "t", "show": ["tools"], "expiresAt": "2999-01-01T00:00:00Z",
+        }),
         ("POST", "/api/import") => json!([{"kind": "request", "parts": [
             {"part_kind": "user-prompt", "content": "hi", "timestamp": "2026-01-01T00:00:00Z"}]}]),
         ("POST", "/api/threads/{id}/inputs/{inputId}") => json!({"value": true, "userId": "u"}),
@@ -80,6 +84,8 @@ async fn answers_are_what_the_description_says() {
     {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
+    site.post("/api/threads/own/fork", r#"{"id":"branch"}"#).await;
+    let (_, shared) = site.post("/api/threads/own/shares", "").await;
     let document: Value = serde_json::from_str(&openapi()).unwrap();
     let mut tried = 0;
     for route in routes() {
@@ -104,12 +110,18 @@ async fn answers_are_what_the_description_says() {
         let url = path.replace("{id}", &thread);
         let url = url
             .split('/')
-            .map(|part| if part.starts_with('{') { "own" } else { part })
+            .map(|part| match part {
+                "{token}" => shared["token"].as_str().unwrap(),
+                "{id}" if path.ends_with("/promote") => "branch",
+                part if part.starts_with('{') => "own",
+                part => part,
+            })
             .collect::<Vec<_>>()
             .join("/");
+        let asks = method == "GET" && path != "/api/contexts/{id}/events";
         let query = match method {
             "PUT" => "?kind=data",
-            _ if path == "/api/import" || method == "GET" => query,
+            _ if path == "/api/import" || asks => query,
             _ => "",
         };
         let request = site.request(route.method.clone(), &format!("{url}{query}"));

@@ -89,6 +89,25 @@ impl Site {
         answer(self.client.get(format!("{}{path}", self.url)).send().await.unwrap()).await
     }
 
+    /// What is counted under a name, with its labels; only where there are no keys.
+    pub(crate) async fn count(&self, name: &str) -> u64 {
+        let answer = self.request(Method::GET, "/metrics").send().await.unwrap();
+        let text = answer.text().await.unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
+    }
+
+    /// Waits until that is so.
+    pub(crate) async fn until(&self, name: &str, wanted: impl Fn(u64) -> bool) {
+        let waiting = async {
+            while !wanted(self.count(name).await) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(30), waiting).await;
+        waited.unwrap_or_else(|_| panic!("{name} does not come to that"));
+    }
+
     /// Makes a thread and says its epoch.
     pub(crate) async fn thread(&self, id: &str) -> String {
         let (status, made) = self.post("/api/threads", format!("{{\"id\":\"{id}\"}}")).await;

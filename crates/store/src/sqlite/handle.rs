@@ -6,7 +6,9 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
-use crate::{Append, AppendError, Appended, Progress, TendError, ThreadKey};
+use crate::{
+    Append, AppendError, Appended, Progress, Promote, PromoteError, Promoted, TendError, ThreadKey,
+};
 
 pub(super) type Reply = oneshot::Sender<Result<Appended, AppendError>>;
 
@@ -15,6 +17,8 @@ pub(super) enum Command {
     Append(Box<Append>, Reply),
     /// Deletes a thread.
     Delete(ThreadKey, oneshot::Sender<Result<(), TendError>>),
+    /// Lets a branch take the place of the thread it came from.
+    Promote(Box<Promote>, oneshot::Sender<Result<Promoted, PromoteError>>),
     /// Drops what follows the journal.
     Rebuild(oneshot::Sender<Result<Progress, TendError>>),
     /// Brings what is known of threads up to date.
@@ -48,6 +52,12 @@ impl WriterHandle {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Delete(key, reply))?;
         answer.await.unwrap_or(Err(TendError::Closed))
+    }
+
+    pub(crate) async fn promote(&self, promote: Promote) -> Result<Promoted, PromoteError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Promote(Box::new(promote), reply))?;
+        answer.await.unwrap_or(Err(PromoteError::Tend(TendError::Closed)))
     }
 
     pub(crate) async fn rebuild(&self) -> Result<Progress, TendError> {

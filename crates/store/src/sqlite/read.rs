@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::open;
 use super::recent::{Known, Recent};
-use crate::{Batch, Branch, Page, ReadError, ThreadKey, ThreadRef};
+use crate::{Batch, Branch, End, Page, ReadError, ThreadKey, ThreadRef};
 
 /// Connections kept for the next caller.
 const POOL: usize = 16;
@@ -47,6 +47,10 @@ impl Readers {
         self.with(|conn| Ok(find_thread(conn, key)?))
     }
 
+    pub(crate) fn numbered(&self, num: i64) -> Result<Option<ThreadRef>, ReadError> {
+        self.with(|conn| Ok(if is_live(conn, num)? { find_numbered(conn, num)? } else { None }))
+    }
+
     pub(crate) fn head(&self, thread: &ThreadRef) -> Result<u64, ReadError> {
         // First here, then the disk: what has left here is there.
         match self.recent.head(thread.num) {
@@ -58,6 +62,20 @@ impl Readers {
     /// Whether all rows of the thread are known by what they mean.
     pub(crate) fn is_followed(&self, thread: &ThreadRef) -> bool {
         self.recent.head(thread.num).is_none() && self.recent.known() == Known::All
+    }
+
+    /// Whether a thread that was found has since lost its name, and how.
+    pub(crate) fn end(&self, thread: &ThreadRef) -> Result<Option<End>, ReadError> {
+        self.with(|conn| {
+            let mut renamed = conn
+                .prepare_cached("SELECT renamed FROM thread WHERE num = ?1 AND deleted IS NULL")?;
+            let renamed = renamed.query_row(params![thread.num], |row| row.get::<_, i64>(0));
+            Ok(match renamed.optional()? {
+                None => Some(End::Deleted),
+                Some(renamed) if renamed != thread.renamed => Some(End::Renamed),
+                Some(_) => None,
+            })
+        })
     }
 
     pub(crate) fn read(
@@ -161,10 +179,17 @@ pub(super) fn find_thread(
     key: &ThreadKey,
 ) -> rusqlite::Result<Option<ThreadRef>> {
     let mut found = conn.prepare_cached(
-        "SELECT num, epoch, created, parent, fork FROM thread \
+        "SELECT num, epoch, created, parent, fork, renamed FROM thread \
          WHERE tenant = ?1 AND id = ?2 AND deleted IS NULL",
     )?;
     let found = found.query_row(params![&*key.tenant, &*key.id], columns).optional()?;
+    found.map(|columns| thread(conn, columns)).transpose()
+}
+
+/// The thread of that number.
+pub(super) fn find_numbered(conn: &Connection, num: i64) -> rusqlite::Result<Option<ThreadRef>> {
+    let mut found = conn.prepare_cached(BY_NUMBER)?;
+    let found = found.query_row(params![num], columns).optional()?;
     found.map(|columns| thread(conn, columns)).transpose()
 }
 
@@ -174,25 +199,27 @@ pub(super) fn is_live(conn: &Connection, thread: i64) -> rusqlite::Result<bool> 
         .exists(params![thread])
 }
 
-type Columns = (i64, i64, i64, Option<i64>, i64);
+const BY_NUMBER: &str =
+    "SELECT num, epoch, created, parent, fork, renamed FROM thread WHERE num = ?1";
+
+type Columns = (i64, i64, i64, Option<i64>, i64, i64);
 
 fn columns(row: &Row<'_>) -> rusqlite::Result<Columns> {
-    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
 }
 
 /// The thread, with all it branched off from.
 fn thread(conn: &Connection, columns_of_it: Columns) -> rusqlite::Result<ThreadRef> {
     let mut chain = vec![columns_of_it];
-    let mut by_num =
-        conn.prepare_cached("SELECT num, epoch, created, parent, fork FROM thread WHERE num = ?1")?;
-    while let Some((_, _, _, Some(parent), _)) = chain.last() {
+    let mut by_num = conn.prepare_cached(BY_NUMBER)?;
+    while let Some((_, _, _, Some(parent), ..)) = chain.last() {
         chain.push(by_num.query_row(params![parent], columns)?);
     }
     let mut made: Option<ThreadRef> = None;
     let mut last = None;
-    for (num, epoch, created, _, fork) in chain.into_iter().rev() {
+    for (num, epoch, created, _, fork, renamed) in chain.into_iter().rev() {
         let branch = made.take().map(|parent| Branch { parent: Arc::new(parent), at: fork as u64 });
-        let thread = ThreadRef { num, epoch: epoch as u64, created, branch };
+        let thread = ThreadRef { num, epoch: epoch as u64, created, renamed, branch };
         made = Some(thread.clone());
         last = Some(thread);
     }

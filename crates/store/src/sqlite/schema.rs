@@ -235,6 +235,13 @@ CREATE INDEX task_wanted ON task (thread, nth) WHERE wanted = 1 AND ended IS NUL
 -- Who may see a question.
 ALTER TABLE inbox ADD COLUMN visibility INTEGER NOT NULL DEFAULT 1;
 ",
+    "
+-- A branch that took the id of the thread it came from: the id it had, and that thread.
+ALTER TABLE thread ADD COLUMN renamed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE thread ADD COLUMN was TEXT;
+ALTER TABLE thread ADD COLUMN over INTEGER;
+CREATE INDEX thread_by_was ON thread (tenant, was) WHERE was IS NOT NULL;
+",
 ];
 
 /// Tables that are made from events, in [`super::project`].

@@ -10,7 +10,7 @@ use super::read::find_thread;
 use super::recent::Known;
 use super::writer::Writer;
 use super::{marks, sweep};
-use crate::{Progress, TendError, ThreadKey};
+use crate::{End, Progress, TendError, ThreadKey};
 
 /// How long a step of catching up may take that someone waits for.
 const ASKED: Duration = Duration::from_millis(50);
@@ -32,6 +32,9 @@ impl Writer {
             Command::Append(append, reply) => self.guarded(append, reply),
             Command::Delete(key, reply) => {
                 let _ = reply.send(self.delete(&key));
+            }
+            Command::Promote(promote, reply) => {
+                let _ = reply.send(self.promote(&promote));
             }
             Command::Rebuild(reply) => {
                 let _ = reply.send(self.rebuild());
@@ -65,6 +68,7 @@ impl Writer {
             return Err(failed(error));
         }
         self.forget(key);
+        self.live.end(thread.num, End::Deleted);
         self.backlog.forget();
         self.behind = Behind::Something;
         Ok(())
@@ -144,6 +148,6 @@ impl Writer {
     }
 }
 
-fn failed(error: rusqlite::Error) -> TendError {
+pub(super) fn failed(error: rusqlite::Error) -> TendError {
     TendError::Storage(error.to_string())
 }

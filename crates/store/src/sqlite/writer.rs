@@ -46,7 +46,7 @@ const CHECKPOINT_BUSY: i64 = 64_000;
 /// The writer's own state.
 pub(crate) struct Writer {
     pub(super) conn: Connection,
-    live: Arc<Live>,
+    pub(super) live: Arc<Live>,
     pub(super) recent: Arc<Recent>,
     pub(super) backlog: Backlog,
     known: HashMap<ThreadKey, Known>,
@@ -67,8 +67,8 @@ struct Known {
 }
 
 /// An append that is written and waits for the commit.
-struct Staged {
-    answer: Appended,
+pub(super) struct Staged {
+    pub(super) answer: Appended,
     item: Option<Item>,
 }
 
@@ -221,46 +221,83 @@ impl Writer {
         if self.known.len() >= KNOWN {
             self.known.clear();
         }
-        let from = self.next_row;
-        let mut staged = Vec::with_capacity(group.len());
         let mut replies = Vec::with_capacity(group.len());
-        let result = self.conn.execute_batch("BEGIN IMMEDIATE").and_then(|()| {
+        let staged = self.together(|writer| {
+            let mut staged = Vec::with_capacity(group.len());
             for (append, reply) in group {
                 replies.push(reply);
-                match self.stage(*append) {
+                match writer.stage(*append) {
                     Ok(stage) => staged.push(Ok(stage)),
                     Err(Stop::Refused(error)) => staged.push(Err(error)),
-                    Err(Stop::Failed(error)) => return Err(error),
+                    Err(Stop::Failed(error)) => return Err(error.into()),
                 }
             }
-            self.conn.execute_batch(if self.next_row > from { "COMMIT" } else { "ROLLBACK" })
+            Ok(staged)
         });
-        if let Err(error) = result {
+        let staged = match staged {
+            Ok(staged) => staged,
+            Err(stop) => {
+                let error = match stop {
+                    Stop::Refused(error) => error,
+                    Stop::Failed(error) => AppendError::Storage(error.to_string()),
+                };
+                for reply in replies {
+                    let _ = reply.send(Err(error.clone()));
+                }
+                return;
+            }
+        };
+        let (answers, staged): (Vec<_>, Vec<_>) = staged
+            .into_iter()
+            .map(|stage| match stage {
+                Ok(stage) => (Ok(stage.answer.clone()), Some(stage)),
+                Err(error) => (Err(error), None),
+            })
+            .unzip();
+        self.publish(staged.into_iter().flatten());
+        for (answer, reply) in answers.into_iter().zip(replies) {
+            // The caller may have gone; what it appended stays.
+            let _ = reply.send(answer);
+        }
+    }
+
+    /// Runs what stages appends in one transaction. If it fails, it leaves nothing behind.
+    pub(super) fn together<T>(
+        &mut self,
+        run: impl FnOnce(&mut Self) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        let from = self.next_row;
+        let result =
+            self.conn.execute_batch("BEGIN IMMEDIATE").map_err(Stop::from).and_then(|()| {
+                let made = run(self)?;
+                self.conn.execute_batch(if self.next_row > from {
+                    "COMMIT"
+                } else {
+                    "ROLLBACK"
+                })?;
+                Ok(made)
+            });
+        if result.is_err() {
             let _ = self.conn.execute_batch("ROLLBACK");
             // What was staged never was.
             self.known.clear();
             self.backlog.recall();
             self.next_row = from;
-            let error = AppendError::Storage(error.to_string());
-            for reply in replies {
-                let _ = reply.send(Err(error.clone()));
-            }
-            return;
         }
-        let items = || staged.iter().flatten().filter_map(|stage| stage.item.as_ref());
+        result
+    }
+
+    /// Passes on what was committed: to who reads it, and to what follows behind.
+    pub(super) fn publish(&mut self, staged: impl IntoIterator<Item = Staged>) {
+        let items: Vec<Item> = staged.into_iter().filter_map(|stage| stage.item).collect();
         self.recent.add(
-            items().map(|item| (item.thread, Place { row: item.row, last: item.batch.last() })),
+            items
+                .iter()
+                .map(|item| (item.thread, Place { row: item.row, last: item.batch.last() })),
         );
-        self.live.publish(items().map(|item| (item.thread, &item.batch)));
-        for (stage, reply) in staged.into_iter().zip(replies) {
-            let answer = stage.map(|stage| {
-                if let Some(item) = stage.item {
-                    self.backlog.push(item);
-                }
-                stage.answer
-            });
-            // The caller may have gone; what it appended stays.
-            let _ = reply.send(answer);
+        self.live.publish(items.iter().map(|item| (item.thread, &item.batch)));
+        for item in items {
+            self.backlog.push(item);
         }
     }
 
@@ -278,7 +315,7 @@ impl Writer {
     }
 
     /// Writes one append inside the transaction. Refused, it leaves nothing there.
-    fn stage(&mut self, append: Append) -> Result<Staged, Stop> {
+    pub(super) fn stage(&mut self, append: Append) -> Result<Staged, Stop> {
         let target = self.target(&append)?;
         if let Target::There(thread, _) = &target {
             if let Some(own) = &append.key
@@ -382,7 +419,7 @@ impl Writer {
         let fork = branch.as_ref().map_or(0, |branch| branch.at as i64);
         let (tenant, id) = (&*key.tenant, &*key.id);
         insert.execute(params![num, tenant, id, epoch as i64, self.clock, parent, fork])?;
-        Ok(ThreadRef { num, epoch, created: self.clock, branch })
+        Ok(ThreadRef { num, epoch, created: self.clock, renamed: 0, branch })
     }
 
     /// What a key was used for.

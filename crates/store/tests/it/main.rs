@@ -12,6 +12,7 @@ mod listing;
 mod load;
 mod model;
 mod projection;
+mod promote;
 mod rebuild;
 mod search;
 mod tail;

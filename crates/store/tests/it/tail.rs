@@ -14,7 +14,7 @@ async fn follow(store: &Store, thread: &ThreadRef, tail: &Arc<Tail>, upto: u64, 
     while seen < upto {
         match tail.ahead(seen, 4096) {
             Ahead::Nothing => {
-                let _ = watch.wait_for(|head| *head > seen).await;
+                let _ = watch.wait_for(|edge| edge.head > seen).await;
             }
             Ahead::Batches(batches) => {
                 for batch in batches {

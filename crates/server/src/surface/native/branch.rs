@@ -6,12 +6,13 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, header};
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::{Node, quote};
-use selvedge_store::{Append, Create, ThreadRef};
+use selvedge_store::{Append, Create, Draft, Promote, PromoteError, TendError, ThreadRef};
 
-use super::events::{entries, key, made, now};
+use super::events::{entries, key, made, now, placed};
 use super::stream::filter;
-use super::threads::{body_object, new_id, text_member};
+use super::threads::{body_object, named_id, new_id, text_member};
 use crate::auth::Principal;
+use crate::compare::{self, Side};
 use crate::event::Stamp;
 use crate::extract::{Id, Payload};
 use crate::query::Query;
@@ -61,6 +62,91 @@ pub(crate) async fn fork(
     Ok(made(&own, &appended, body))
 }
 
+/// `POST /api/threads/{id}/promote`: the branch takes the id of the thread it came from. Asked
+/// again, by any of the branch's ids, it answers the same and changes nothing.
+pub(crate) async fn promote(
+    State(app): State<App>,
+    Extension(principal): Extension<Principal>,
+    Id(id): Id,
+    Payload(body): Payload,
+) -> Result<Response, Error> {
+    let doc = body_object(&body)?;
+    let given = text_member(doc.root(), "old")?;
+    let old = named_id(given, "old")?;
+    let key = principal.thread(&id);
+    let wanted = key.clone();
+    let found = app.blocking(move |store| Ok(store.lineage(&wanted)?)).await?;
+    let lineage = found.ok_or_else(|| Error::no_thread(&id))?;
+    if lineage.promoted {
+        let of = lineage.thread.clone();
+        let head = app.blocking(move |store| Ok(store.head(&of)?)).await?;
+        let cursor = Cursor { epoch: lineage.thread.epoch, seq: head };
+        return Ok(promoted(&lineage.id, lineage.parent.as_deref(), cursor, Again::Yes));
+    }
+    if lineage.id != id {
+        return Err(Error::no_thread(&id));
+    }
+    let Some(parent) = lineage.parent else {
+        let message = match lineage.thread.branch {
+            None => "the thread is no branch, so there is nothing it could take the place of",
+            Some(_) => "the thread it branched off from is gone",
+        };
+        return Err(Error::new(ErrorCode::Conflict, message));
+    };
+    if old == id {
+        let message = "`old` must be another id than the branch's own";
+        return Err(Error::new(ErrorCode::BadParameter, message).at("/old"));
+    }
+    let tell = |context: &str| -> Result<Draft, Error> {
+        let event = format!(
+            "{{\"kind\":\"system\",\"name\":\"thread.promoted\",\"data\":{{\"id\":{},\"branch\":{},\"old\":{}}}}}",
+            quote(&parent),
+            quote(&id),
+            quote(&old)
+        );
+        let drafts = Stamp::new(context, now()).events(event.as_bytes())?;
+        drafts.into_iter().next().ok_or_else(|| Error::new(ErrorCode::Internal, "no event"))
+    };
+    let promote = Promote {
+        branch: key,
+        parent: principal.thread(&parent),
+        old: principal.thread(&old),
+        told: tell(&parent)?,
+        told_old: tell(&old)?,
+    };
+    let done = app.store().promote(promote).await.map_err(|error| {
+        let message = error.to_string();
+        match error {
+            PromoteError::Exists { .. } => Error::new(ErrorCode::ThreadExists, message).at("/old"),
+            PromoteError::NoBranch { .. } => Error::new(ErrorCode::Conflict, message),
+            PromoteError::Tend(TendError::NotFound) => Error::no_thread(&id),
+            PromoteError::Tend(TendError::Busy) => Error::new(ErrorCode::Busy, message),
+            PromoteError::Tend(_) => Error::new(ErrorCode::Storage, message),
+        }
+    })?;
+    let cursor = Cursor { epoch: done.thread.epoch, seq: done.head };
+    Ok(promoted(&parent, Some(&old), cursor, Again::No))
+}
+
+/// Whether a branch had been promoted before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    No,
+    Yes,
+}
+
+fn promoted(id: &str, old: Option<&str>, cursor: Cursor, again: Again) -> Response {
+    // The old line may have been deleted since.
+    let old = old.map_or_else(|| "null".to_owned(), quote);
+    let body = format!(
+        "{{\"id\":{},\"old\":{old},\"cursor\":\"{cursor}\",\"head\":{},\"duplicate\":{}}}",
+        quote(id),
+        cursor.seq,
+        again == Again::Yes
+    );
+    placed(cursor, body)
+}
+
 /// `GET /api/threads/{id}/diff?with=`
 pub(crate) async fn diff(
     State(app): State<App>,
@@ -79,16 +165,29 @@ pub(crate) async fn diff(
     let right = app.thread(&principal.thread(with)).await?;
     let base = shared(&left, &right);
     let mut out = format!("{{\"base\":{base}");
+    let mut sides = Vec::new();
     for (name, id, thread) in [("left", id.as_str(), left), ("right", with, right)] {
-        let of = thread.clone();
-        let page = app.blocking(move |store| Ok(store.read(&of, base, limit, 8 << 20)?)).await?;
+        let (of, own) = (thread.clone(), filter.clone());
+        let (page, side) = app
+            .blocking(move |store| {
+                let page = store.read(&of, base, limit, 8 << 20)?;
+                let side = Side::fold(store, &of, base, page.head, own)?;
+                Ok((page, side))
+            })
+            .await?;
         let head = page.head;
         let (list, seen) = entries(&page, base, &mut Sieve::new(filter.clone()));
         let cursor = Cursor { epoch: thread.epoch, seq: seen };
         out.push_str(&format!(
-            ",\"{name}\":{{\"id\":{},\"entries\":[{list}],\"cursor\":\"{cursor}\",\"head\":{head}}}",
-            quote(id)
+            ",\"{name}\":{{\"id\":{},\"entries\":[{list}],\"cursor\":\"{cursor}\",\"head\":{head},\
+             \"summary\":{}}}",
+            quote(id),
+            side.summary()
         ));
+        sides.push(side);
+    }
+    if let [left, right] = sides.as_slice() {
+        out.push_str(&format!(",\"difference\":{}", compare::difference(left, right)));
     }
     out.push('}');
     Ok(([(header::CONTENT_TYPE, "application/json")], out).into_response())
@@ -116,7 +215,7 @@ fn shared(left: &ThreadRef, right: &ThreadRef) -> u64 {
 }
 
 /// A sequence number, or a cursor of the thread.
-fn place(at: Node<'_, '_>, thread: &ThreadRef) -> Result<u64, Error> {
+pub(super) fn place(at: Node<'_, '_>, thread: &ThreadRef) -> Result<u64, Error> {
     let wrong = || {
         let message = "`at` must be a sequence number or a cursor of the thread";
         Error::new(ErrorCode::BadParameter, message).at("/at")

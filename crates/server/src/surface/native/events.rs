@@ -9,7 +9,7 @@ use http::{HeaderMap, StatusCode, header};
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::from_utf8;
 use selvedge_protocol::time;
-use selvedge_store::{Append, Appended, Expect, Key, Page};
+use selvedge_store::{Append, Appended, Expect, Key, Page, ThreadRef};
 use sha2::{Digest as _, Sha256};
 
 use super::stream::{filter, start};
@@ -19,7 +19,7 @@ pub(crate) use crate::clock::now;
 use crate::event::Stamp;
 use crate::extract::{Id, Payload};
 use crate::query::Query;
-use crate::view::{Sieve, Start};
+use crate::view::{Filter, Sieve, Start};
 use crate::{App, Error, ErrorCode};
 
 /// Entries of a page, unless asked otherwise, and at most.
@@ -69,7 +69,7 @@ pub(in crate::surface) fn told(appended: &Appended, more: &str) -> Response {
 }
 
 /// An answer in JSON that leaves its reader at a cursor.
-pub(super) fn placed(cursor: Cursor, body: String) -> Response {
+pub(crate) fn placed(cursor: Cursor, body: String) -> Response {
     let headers = [
         (header::CONTENT_TYPE, "application/json".to_owned()),
         (header::ETAG, format!("\"{cursor}\"")),
@@ -93,10 +93,20 @@ pub(crate) async fn read(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Error> {
     let query = Query::new(query.as_deref());
-    let limit = query.limit(PAGE, PAGE_MAX)?;
-    let mut sieve = Sieve::new(filter(&query, &principal)?);
+    let filter = filter(&query, &principal)?;
     let thread = app.thread(&principal.thread(&id)).await?;
-    let after = match start(&query, &HeaderMap::new())?.unwrap_or(Start::Earliest) {
+    page(&app, &query, thread, filter).await
+}
+
+/// A page of a thread's journal.
+pub(crate) async fn page(
+    app: &App,
+    query: &Query<'_>,
+    thread: ThreadRef,
+    filter: Filter,
+) -> Result<Response, Error> {
+    let limit = query.limit(PAGE, PAGE_MAX)?;
+    let after = match start(query, &HeaderMap::new())?.unwrap_or(Start::Earliest) {
         Start::Earliest => 0,
         Start::Tail => u64::MAX,
         Start::After(place) if place.cursor.epoch == thread.epoch => place.cursor.seq,
@@ -106,8 +116,12 @@ pub(crate) async fn read(
         }
     };
     let of = thread.clone();
-    let page = app.blocking(move |store| Ok(store.read(&of, after, limit, PAGE_BYTES)?)).await?;
-    let (list, seen) = entries(&page, after, &mut sieve);
+    let mut page =
+        app.blocking(move |store| Ok(store.read(&of, after, limit, PAGE_BYTES)?)).await?;
+    let upto = filter.upto();
+    page.head = page.head.min(upto);
+    page.entries.retain(|entry| entry.seq <= upto);
+    let (list, seen) = entries(&page, after, &mut Sieve::new(filter));
     let cursor = Cursor { epoch: thread.epoch, seq: seen };
     let head = page.head;
     let out = format!("{{\"entries\":[{list}],\"cursor\":\"{cursor}\",\"head\":{head}}}");
@@ -120,10 +134,8 @@ pub(super) fn entries(page: &Page, after: u64, sieve: &mut Sieve) -> (String, u6
     let mut seen = after.min(page.head);
     for entry in &page.entries {
         seen = entry.seq;
+        let Some(entry) = sieve.see(entry) else { continue };
         let event = from_utf8(&entry.event).unwrap_or("{}");
-        if sieve.pass(event).is_none() {
-            continue;
-        }
         if !out.is_empty() {
             out.push(',');
         }

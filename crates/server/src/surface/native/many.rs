@@ -1,7 +1,9 @@
 //! Many threads on one connection, each with its cursor.
 //!
 //! Every id names where the reader stands in each of its threads, so that one `Last-Event-ID`
-//! resumes them all: `t1@<epoch>.<seq>,t2@<epoch>.<seq>`, thread ids percent-encoded.
+//! resumes them all: `t1@<epoch>.<seq>,t2@<epoch>.<seq>`, thread ids percent-encoded. A thread
+//! that was deleted meanwhile is told as gone once, and is `t1@gone` from then on, so that the
+//! others resume without it.
 
 use axum::Extension;
 use axum::body::Body;
@@ -36,25 +38,39 @@ pub(crate) async fn open(
     let mut starts = starts(&query.list("threads"))?;
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let last = last.or(query.get("last_event_id")).or(query.get("lastEventId"));
-    for (id, start) in
+    for (id, from) in
         self::starts(&last.map_or(Vec::new(), |l| l.split(',').map(str::to_owned).collect()))?
     {
         // What it saw since counts more than what it asked for first.
-        if let Some(known) = starts.iter_mut().find(|(known, _)| *known == id) {
-            known.1 = start.or(known.1);
+        if let Some(known) = starts.iter_mut().find(|(known, _)| *known == id)
+            && from != Begin::Wherever
+        {
+            known.1 = from;
         }
     }
     if starts.is_empty() || starts.len() > MOST {
         let message = format!("name 1 to {MOST} threads with `?threads=a,b`");
         return Err(Error::new(ErrorCode::BadParameter, message));
     }
-    let mut many = Many { places: Vec::new(), waiting: FuturesUnordered::new() };
-    for (id, start) in starts {
+    if starts.iter().all(|(_, from)| *from == Begin::Gone) {
+        return Err(Error::new(ErrorCode::NotFound, "all of these threads are gone"));
+    }
+    let mut many = Many { places: Vec::new(), waiting: FuturesUnordered::new(), over: false };
+    for (id, from) in starts {
+        let start = match from {
+            Begin::Gone => {
+                many.places.push((id, Some(GONE.to_owned())));
+                continue;
+            }
+            Begin::Wherever => Start::Earliest,
+            Begin::Place(start) => start,
+        };
         let thread = app.thread(&principal.thread(&id)).await?;
-        let (app, kind, name) = (app.clone(), kind.clone(), id.clone());
-        let start = start.unwrap_or(Start::Earliest);
-        let reader =
-            tokio::task::spawn_blocking(move || Reader::open(&app, &name, &thread, &kind, start));
+        let (app, kind) = (app.clone(), kind.clone());
+        let snapshot = format!("/api/threads/{id}");
+        let reader = tokio::task::spawn_blocking(move || {
+            Reader::open(&app, &snapshot, &thread, &kind, start)
+        });
         let reader = reader.await.map_err(|e| Error::new(ErrorCode::Internal, e.to_string()))??;
         let at = many.places.len();
         many.places.push((id, None));
@@ -67,16 +83,30 @@ pub(crate) async fn open(
     Ok(event_stream(Body::from_stream(bytes)))
 }
 
-/// Threads with where to begin in each: `id` or `id@cursor`.
-fn starts(list: &[String]) -> Result<Vec<(String, Option<Start>)>, Error> {
+/// What stands for a cursor where there is no thread any more.
+const GONE: &str = "gone";
+
+/// Where to begin in one thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begin {
+    /// Nobody said.
+    Wherever,
+    Place(Start),
+    /// Nowhere: the reader knows that it is gone.
+    Gone,
+}
+
+/// Threads with where to begin in each: `id`, `id@cursor` or `id@gone`.
+fn starts(list: &[String]) -> Result<Vec<(String, Begin)>, Error> {
     list.iter()
         .map(|item| {
-            let (id, start) = match item.rsplit_once('@') {
-                Some((id, start)) => (id, Some(start.parse()?)),
-                None => (item.as_str(), None),
+            let (id, from) = match item.rsplit_once('@') {
+                Some((id, GONE)) => (id, Begin::Gone),
+                Some((id, start)) => (id, Begin::Place(start.parse()?)),
+                None => (item.as_str(), Begin::Wherever),
             };
             let id = percent_decode(id);
-            Ok((id, start))
+            Ok((id, from))
         })
         .collect()
 }
@@ -101,10 +131,15 @@ struct Many {
     /// Each thread's id and the cursor last told.
     places: Vec<(String, Option<String>)>,
     waiting: FuturesUnordered<BoxFuture<'static, Step>>,
+    /// Whether the reader was told to come again.
+    over: bool,
 }
 
 impl Many {
     async fn next(&mut self) -> Option<Result<Bytes, Error>> {
+        if self.over {
+            return None;
+        }
         let (at, reader, bytes) = loop {
             match self.waiting.next().await? {
                 (at, reader, Some(Ok(bytes))) => break (at, reader, bytes),
@@ -123,7 +158,13 @@ impl Many {
 
     /// A frame of one thread, with the places of all.
     fn frame(&mut self, at: usize, frame: &str, out: &mut String) {
-        let control = !frame.starts_with("id: ") && frame.starts_with("event: ");
+        let control = frame.starts_with("event: ");
+        // One thread cannot come again without the others: they share the connection.
+        self.over |= frame.starts_with("event: resync\n");
+        let gone = frame.starts_with("event: gone\n");
+        if gone && let Some(place) = self.places.get_mut(at) {
+            place.1 = Some(GONE.to_owned());
+        }
         for line in frame.split_inclusive('\n') {
             if let Some(id) = line.strip_prefix("id: ") {
                 if let Some(place) = self.places.get_mut(at) {
@@ -140,6 +181,12 @@ impl Many {
             } else {
                 out.push_str(line);
             }
+        }
+        if gone {
+            // Or who resumes from here would ask for it again.
+            out.push_str("id: ");
+            self.push_id(out);
+            out.push_str("\n\n");
         }
     }
 

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, header};
 use selvedge_protocol::journal::Visibility;
+use selvedge_store::ThreadRef;
 
 use crate::auth::Principal;
 use crate::extract::Id;
@@ -26,11 +27,22 @@ pub(crate) async fn open(
     let kind = Kind { format: format(&query)?, filter: filter(&query, &principal)? };
     let start = start(&query, &headers)?.unwrap_or(Start::Earliest);
     let thread = app.thread(&principal.thread(&id)).await?;
+    follow(&app, format!("/api/threads/{id}"), thread, kind, start).await
+}
+
+/// Follows a thread, whose state is at `snapshot`.
+pub(super) async fn follow(
+    app: &App,
+    snapshot: String,
+    thread: ThreadRef,
+    kind: Kind,
+    start: Start,
+) -> Result<Response, Error> {
     let shared = app.clone();
     let epoch = thread.epoch;
-    let reader =
-        tokio::task::spawn_blocking(move || Reader::open(&shared, &id, &thread, &kind, start));
-    let reader = reader.await.map_err(|e| Error::new(ErrorCode::Internal, e.to_string()))??;
+    let open = move || Reader::open(&shared, &snapshot, &thread, &kind, start);
+    let reader = tokio::task::spawn_blocking(open).await;
+    let reader = reader.map_err(|e| Error::new(ErrorCode::Internal, e.to_string()))??;
     let bytes = stream::unfold(reader, |mut reader| async move {
         let next = reader.next().await?;
         Some((next, reader))
@@ -52,7 +64,7 @@ pub(super) fn event_stream(body: Body) -> Response {
 }
 
 /// The dialect that was asked for.
-pub(super) fn format(query: &Query<'_>) -> Result<Format, Error> {
+pub(crate) fn format(query: &Query<'_>) -> Result<Format, Error> {
     let name = query.get("dialect").unwrap_or("native");
     Format::named(name).ok_or_else(|| {
         let message = format!("`{}` is no dialect that has streams", brief(name));

@@ -6,7 +6,7 @@ use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::{Doc, Node, quote};
-use selvedge_store::{Append, Create, TendError};
+use selvedge_store::{Append, Create, TendError, ThreadRef};
 
 use super::events::{key, made, now, placed};
 use super::stream::filter;
@@ -15,7 +15,7 @@ use crate::event::Stamp;
 use crate::extract::{Id, Payload};
 use crate::query::Query;
 use crate::state;
-use crate::view::Sieve;
+use crate::view::{Filter, Sieve};
 use crate::{App, Error, ErrorCode};
 
 /// `POST /api/threads`
@@ -80,10 +80,21 @@ pub(crate) async fn show(
     let filter = filter(&query, &principal)?;
     let at: Option<u64> = query.parsed("at", "a sequence number")?;
     let thread = app.thread(&principal.thread(&id)).await?;
+    shown(&app, &id, thread, filter, at).await
+}
+
+/// A thread's state at some point, under an id.
+pub(super) async fn shown(
+    app: &App,
+    id: &str,
+    thread: ThreadRef,
+    filter: Filter,
+    at: Option<u64>,
+) -> Result<Response, Error> {
     let epoch = thread.epoch;
     let (state, at, head) = app
         .blocking(move |store| {
-            let head = store.head(&thread)?;
+            let head = store.head(&thread)?.min(filter.upto());
             let at = at.unwrap_or(head);
             if at > head {
                 let message = format!("`at` is {at}, but the thread's head is {head}");
@@ -94,7 +105,7 @@ pub(crate) async fn show(
         })
         .await?;
     let cursor = Cursor { epoch, seq: at };
-    Ok(placed(cursor, state::json(&id, cursor, head, &state)))
+    Ok(placed(cursor, state::json(id, cursor, head, &state)))
 }
 
 /// `PATCH /api/threads/{id}`
@@ -176,10 +187,15 @@ pub(in crate::surface) fn text_member(
 
 /// The id that a new thread is to have; one is made if there is none.
 pub(super) fn new_id(root: Node<'_, '_>) -> Result<String, Error> {
-    let id = text_member(root, "id")?.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+    named_id(text_member(root, "id")?, "id")
+}
+
+/// The id in a member of that name, if it can be one; one is made if there is none.
+pub(super) fn named_id(given: Option<String>, name: &str) -> Result<String, Error> {
+    let id = given.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
     if id.is_empty() || id.len() > 256 || id.contains(|c: char| c.is_control()) {
-        let message = "`id` must have 1 to 256 bytes and no control characters";
-        return Err(Error::new(ErrorCode::BadParameter, message).at("/id"));
+        let message = format!("`{name}` must have 1 to 256 bytes and no control characters");
+        return Err(Error::new(ErrorCode::BadParameter, message).at(format!("/{name}")));
     }
     Ok(id)
 }

@@ -18,7 +18,7 @@ use crate::extract::{Id, Payload};
 use crate::ingest::ingest;
 use crate::query::Query;
 use crate::retell::Retelling;
-use crate::view::Sieve;
+use crate::view::{Filter, Sieve};
 use crate::{App, Error, ErrorCode};
 
 /// Bytes read from the journal at once.
@@ -87,16 +87,30 @@ pub(crate) async fn export(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Error> {
     let query = Query::new(query.as_deref());
+    let filter = filter(&query, &principal)?;
+    let thread = app.thread(&principal.thread(&id)).await?;
+    let agent = query.get("agent").map(str::to_owned);
+    exported(&app, &query, id, thread, filter, agent).await
+}
+
+/// A thread in a dialect, under an id.
+pub(super) async fn exported(
+    app: &App,
+    query: &Query<'_>,
+    id: String,
+    thread: ThreadRef,
+    filter: Filter,
+    agent: Option<String>,
+) -> Result<Response, Error> {
     let to = named(query.get("dialect").unwrap_or("thread-protocol"))?;
     let target = query.get("for").map(str::parse).transpose();
     let target = target.map_err(|message| Error::new(ErrorCode::BadParameter, message))?;
-    let agent = query.get("agent").map(str::to_owned);
-    let options = EncodeOptions { thread_id: Some(id.clone()), agent, target };
-    let sieve = Sieve::new(filter(&query, &principal)?);
-    let thread = app.thread(&principal.thread(&id)).await?;
+    let options = EncodeOptions { thread_id: Some(id), agent, target };
     let of = thread.clone();
-    let upto = app.blocking(move |store| Ok(store.head(&of)?)).await?;
+    let upto = app.blocking(move |store| Ok(store.head(&of)?)).await?.min(filter.upto());
     let upto = query.parsed("at", "a sequence number")?.map_or(upto, |at: u64| at.min(upto));
+    let sieve = Sieve::new(filter);
+    let app = app.clone();
     let export = Export {
         app,
         thread,
@@ -135,17 +149,23 @@ impl Export {
         let app = self.app.clone();
         let run = move |store: &selvedge_store::Store| {
             let page = store.read(&self.thread, self.seen, usize::MAX, PAGE)?;
+            if page.entries.is_empty() && self.seen < self.upto {
+                // Deleted meanwhile.
+                return Err(Error::new(ErrorCode::NotFound, "the thread is gone"));
+            }
             let mut out = Vec::new();
             for entry in page.entries.iter().take_while(|entry| entry.seq <= self.upto) {
                 self.seen = entry.seq;
-                let passes = self.sieve.pass(from_utf8(&entry.event).unwrap_or("{}")).is_some();
+                let seen = self.sieve.see(entry);
+                let passes = seen.is_some();
+                let told = seen.unwrap_or_else(|| self.sieve.stand_in(entry));
                 if let Some(encoding) = &mut self.encoding {
-                    self.retelling.entry(entry, passes, &mut |batch| {
+                    self.retelling.entry(&told, passes, &mut |batch| {
                         encoding.batch(batch, &mut out);
                     });
                 }
             }
-            if (self.seen >= self.upto || page.entries.is_empty())
+            if self.seen >= self.upto
                 && let Some(encoding) = self.encoding.take()
             {
                 encoding.finish(&mut out);

@@ -1,0 +1,56 @@
+//! A stretch of what a view shows, as one answer instead of a stream.
+
+use selvedge_protocol::json::from_utf8;
+use selvedge_store::{ReadError, Store, ThreadRef};
+
+use super::{Encoder, Kind, PIECE, Place};
+
+/// What a view shows after a place.
+pub(crate) struct Page {
+    /// The data of each event, as JSON.
+    pub(crate) events: Vec<String>,
+    /// Where the next page begins, as a stream's ids say it.
+    pub(crate) cursor: String,
+}
+
+/// Up to so many events after a place, each as the view's stream gives it. Blocks for the disk.
+pub(crate) fn page(
+    store: &Store,
+    thread: &ThreadRef,
+    kind: &Kind,
+    place: Place,
+    limit: usize,
+) -> Result<Page, ReadError> {
+    let mut encoder = Encoder::new(kind, thread.epoch);
+    let mut seen = place.cursor.seq;
+    let mut past = if encoder.needs_the_past() { 0 } else { seen };
+    while past < seen {
+        past = encoder.past(store, thread, past, seen, PIECE)?;
+    }
+    encoder.skip(place.records);
+    let mut events = Vec::new();
+    let mut cursor = match place.records {
+        0 => format!("{}.{seen}", thread.epoch),
+        records => format!("{}.{seen}.{records}", thread.epoch),
+    };
+    loop {
+        let chunk = encoder.page(store, thread, seen, PIECE)?;
+        if chunk.last == seen {
+            return Ok(Page { events, cursor });
+        }
+        for frame in from_utf8(&chunk.bytes).unwrap_or("").split_inclusive("\n\n") {
+            let field = |name| frame.lines().find_map(|line| line.strip_prefix(name));
+            let (Some(id), Some(data)) = (field("id: "), field("data: ")) else { continue };
+            // Some dialects end with a word that is no event.
+            if data.starts_with(['{', '[']) && data != "[DONE]" {
+                events.push(data.to_owned());
+            }
+            cursor = id.to_owned();
+            if events.len() == limit {
+                return Ok(Page { events, cursor });
+            }
+        }
+        seen = chunk.last;
+        cursor = format!("{}.{seen}", thread.epoch);
+    }
+}

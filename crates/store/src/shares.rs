@@ -1,0 +1,166 @@
+//! Links that let whoever has them read one thread up to one point.
+//!
+//! Like keys, they are in a table of their own with a connection of their own, and like a key's, a
+//! token's text is given out once and kept nowhere.
+//!
+//! Invariant: a share names a journal by its number, never by its id: neither a thread that takes
+//! the id later nor a branch that is promoted comes into it.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use crate::keys::{connect, secret};
+use crate::{KeyError, KeyHash};
+
+const TABLE: &str = "
+CREATE TABLE IF NOT EXISTS share (
+    id TEXT PRIMARY KEY,
+    hash BLOB NOT NULL UNIQUE,
+    salt BLOB NOT NULL,
+    tenant TEXT NOT NULL,
+    thread INTEGER NOT NULL,
+    upto INTEGER NOT NULL,
+    title TEXT,
+    shows TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    expires INTEGER,
+    revoked INTEGER
+) STRICT;
+CREATE INDEX IF NOT EXISTS share_by_thread ON share (thread);
+";
+const COLUMNS: &str =
+    "id, hash, salt, tenant, thread, upto, title, shows, created, expires, revoked";
+/// What the text of a token begins with, so that logs and scanners for leaked secrets know it.
+pub const SHARE_PREFIX: &str = "sh_";
+/// Shares of one thread that have not been revoked.
+const MOST: i64 = 1000;
+
+/// A share as it is to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewShare {
+    /// Whose thread it is.
+    pub tenant: String,
+    /// The thread's number in the store.
+    pub thread: i64,
+    /// The last entry that can be read.
+    pub upto: u64,
+    /// What people call it.
+    pub title: Option<String>,
+    /// Names of what is shown beyond the usual.
+    pub shows: Vec<String>,
+    /// When it ends by itself, in milliseconds since 1970.
+    pub expires: Option<i64>,
+}
+
+/// A share as it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// What it is revoked by. Says nothing of its token.
+    pub id: String,
+    /// What its token is recognised by.
+    pub hash: KeyHash,
+    /// What names are hidden with.
+    pub salt: [u8; 32],
+    /// What it was made with.
+    pub made: NewShare,
+    /// When it was made, in milliseconds since 1970.
+    pub created: i64,
+    /// When it was revoked, if it was.
+    pub revoked: Option<i64>,
+}
+
+/// The shares of a store.
+#[derive(Debug)]
+pub struct Shares {
+    conn: Mutex<Connection>,
+}
+
+impl Shares {
+    /// Opens the shares in a store's file. Blocks for the disk, as all else here.
+    pub fn open(path: &Path) -> Result<Self, KeyError> {
+        Ok(Self { conn: Mutex::new(connect(path, TABLE)?) })
+    }
+
+    /// Makes a share, unless the thread has too many. Its token is in the answer and nowhere else.
+    pub fn add(&self, made: NewShare, now: i64) -> Result<Option<(Share, String)>, KeyError> {
+        let (text, hash, id) = secret(SHARE_PREFIX)?;
+        let mut salt = [0; 32];
+        getrandom::fill(&mut salt).map_err(|error| KeyError::Random(error.to_string()))?;
+        let share = Share { id, hash, salt, made, created: now, revoked: None };
+        let added = self.conn().execute(
+            "INSERT INTO share SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, NULL \
+             WHERE (SELECT count(*) FROM share WHERE thread = ?5 AND revoked IS NULL) < ?11",
+            params![
+                share.id,
+                hash.as_bytes(),
+                salt,
+                share.made.tenant,
+                share.made.thread,
+                share.made.upto as i64,
+                share.made.title,
+                share.made.shows.join(","),
+                now,
+                share.made.expires,
+                MOST
+            ],
+        )?;
+        Ok((added == 1).then_some((share, text)))
+    }
+
+    /// The share of a token, revoked and expired ones included.
+    pub fn find(&self, token: &str) -> Result<Option<Share>, KeyError> {
+        let hash = KeyHash::of(token);
+        let conn = self.conn();
+        let sql = format!("SELECT {COLUMNS} FROM share WHERE hash = ?1");
+        let found = conn.prepare_cached(&sql)?.query_row([hash.as_bytes()], share).optional()?;
+        // Found by its hash, which a caller cannot steer towards another's, and then compared in
+        // constant time.
+        Ok(found.filter(|share| share.hash == hash))
+    }
+
+    /// The shares of a thread, the oldest first.
+    pub fn list(&self, thread: i64) -> Result<Vec<Share>, KeyError> {
+        let conn = self.conn();
+        let sql = format!("SELECT {COLUMNS} FROM share WHERE thread = ?1 ORDER BY rowid");
+        let mut statement = conn.prepare_cached(&sql)?;
+        let shares = statement.query_map([thread], share)?.collect::<Result<_, _>>()?;
+        Ok(shares)
+    }
+
+    /// Ends a share of a thread for good, if there is one. One that has ended stays as it is.
+    pub fn revoke(&self, thread: i64, id: &str, now: i64) -> Result<Option<Share>, KeyError> {
+        let conn = self.conn();
+        conn.execute(
+            "UPDATE share SET revoked = ?3 WHERE thread = ?1 AND id = ?2 AND revoked IS NULL",
+            params![thread, id, now],
+        )?;
+        let sql = format!("SELECT {COLUMNS} FROM share WHERE thread = ?1 AND id = ?2");
+        Ok(conn.query_row(&sql, params![thread, id], share).optional()?)
+    }
+
+    fn conn(&self) -> MutexGuard<'_, Connection> {
+        self.conn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn share(row: &Row<'_>) -> rusqlite::Result<Share> {
+    let shows: String = row.get("shows")?;
+    let made = NewShare {
+        tenant: row.get("tenant")?,
+        thread: row.get("thread")?,
+        upto: row.get::<_, i64>("upto")? as u64,
+        title: row.get("title")?,
+        shows: shows.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+        expires: row.get("expires")?,
+    };
+    Ok(Share {
+        id: row.get("id")?,
+        hash: KeyHash::from_bytes(row.get("hash")?),
+        salt: row.get("salt")?,
+        made,
+        created: row.get("created")?,
+        revoked: row.get("revoked")?,
+    })
+}
