@@ -255,6 +255,7 @@ impl From<AppendError> for Error {
                 Self::new(ErrorCode::Conflict, message).with(format!("{{\"head\":{head}}}"))
             }
             AppendError::Instead(instead) => Self::instead(&instead),
+            AppendError::OtherJournal => Self::new(ErrorCode::Conflict, message),
             AppendError::KeyReused => Self::new(ErrorCode::KeyReused, message),
             AppendError::BadBranch { .. } => Self::new(ErrorCode::BadParameter, message).at("/at"),
             AppendError::BadId { .. } => Self::new(ErrorCode::BadParameter, message).at("/id"),

@@ -90,8 +90,11 @@ const COMMON: &[(&str, As)] = &[
     ("metadata", If(Show::Metadata)),
 ];
 
+/// What must be shown for a kind to be, and its fields.
+type Shown = (Option<Show>, &'static [(&'static str, As)]);
+
 /// What a kind of event shows besides; none if it is not shown at all.
-fn fields(kind: Kind) -> Option<(Option<Show>, &'static [(&'static str, As)])> {
+fn fields(kind: Kind) -> Option<Shown> {
     use Show::{Artifacts, Auth, Inputs, Metadata, Participants, System, Thoughts, Tools};
     Some(match kind {
         Kind::TaskCreated => (None, &[("initiator", Itself), ("messageId", Name)]),

@@ -1,8 +1,12 @@
 //! What a caller asks to be appended, and the answer.
 
 use bytes::Bytes;
+use selvedge_protocol::journal::Cursor;
 
 use crate::{AppendError, Guard, ThreadKey, ThreadRef};
+
+/// Bytes of all rows of an append.
+const ALL_BYTES: usize = 1 << 30;
 
 /// Events for one thread, all of them or none.
 #[derive(Debug, Clone)]
@@ -19,13 +23,16 @@ pub struct Append {
     pub guard: Option<Guard>,
     /// The events, in order.
     pub events: Vec<Draft>,
+    /// Further events, in rows of the journal that stand each by themselves: their sources refer
+    /// to nothing outside. They are committed together with the first, or not at all.
+    pub more: Vec<Vec<Draft>>,
 }
 
 impl Append {
     /// To a thread that exists, whatever its head.
     pub fn new(thread: ThreadKey, events: Vec<Draft>) -> Self {
         let (create, expect) = (Create::Never, Expect::Anything);
-        Self { thread, create, expect, key: None, guard: None, events }
+        Self { thread, create, expect, key: None, guard: None, events, more: Vec::new() }
     }
 
     /// With what to do if the thread is not there.
@@ -62,25 +69,37 @@ impl Append {
         {
             return Err(AppendError::BadKey { limit: limits.id_bytes });
         }
-        if self.events.is_empty() {
-            return Err(AppendError::NoEvents);
-        }
-        if self.events.len() > limits.events {
-            return Err(AppendError::TooManyEvents { limit: limits.events });
-        }
         let mut bytes = 0;
-        for (index, draft) in self.events.iter().enumerate() {
-            let size = draft.size();
-            if size > limits.event_bytes {
-                return Err(AppendError::EventTooLarge { index, size, limit: limits.event_bytes });
-            }
-            bytes += size;
+        for row in std::iter::once(&self.events).chain(&self.more) {
+            bytes += check_row(row, limits)?;
         }
-        if bytes > limits.batch_bytes {
-            return Err(AppendError::BatchTooLarge { size: bytes, limit: limits.batch_bytes });
+        if bytes > ALL_BYTES {
+            return Err(AppendError::BatchTooLarge { size: bytes, limit: ALL_BYTES });
         }
         Ok(())
     }
+}
+
+/// Whether the events of a row are within bounds; their bytes.
+fn check_row(events: &[Draft], limits: &Limits) -> Result<usize, AppendError> {
+    if events.is_empty() {
+        return Err(AppendError::NoEvents);
+    }
+    if events.len() > limits.events {
+        return Err(AppendError::TooManyEvents { limit: limits.events });
+    }
+    let mut bytes = 0;
+    for (index, draft) in events.iter().enumerate() {
+        let size = draft.size();
+        if size > limits.event_bytes {
+            return Err(AppendError::EventTooLarge { index, size, limit: limits.event_bytes });
+        }
+        bytes += size;
+    }
+    if bytes > limits.batch_bytes {
+        return Err(AppendError::BatchTooLarge { size: bytes, limit: limits.batch_bytes });
+    }
+    Ok(bytes)
 }
 
 /// What to do if the thread is not there.
@@ -110,6 +129,8 @@ pub enum Expect {
     Anything,
     /// Exactly this.
     Head(u64),
+    /// Exactly this, of this journal and no other that has taken its name.
+    At(Cursor),
 }
 
 /// An idempotency key with what it stands for.

@@ -12,6 +12,8 @@ pub enum AppendError {
     Exists,
     #[error("the thread's head is {head}, not {expected}")]
     Conflict { expected: u64, head: u64 },
+    #[error("the cursor is of another journal")]
+    OtherJournal,
     #[error("the idempotency key was used for another body")]
     KeyReused,
     #[error(transparent)]

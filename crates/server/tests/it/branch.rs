@@ -56,6 +56,23 @@ async fn a_fork_shares_the_past_and_differs_after_it() {
 }
 
 #[tokio::test]
+async fn a_thread_does_not_differ_from_itself_and_a_cursor_of_another_is_refused() {
+    let site = Site::start().await;
+    let epoch = site.thread("t").await;
+    let (_, diff) = site.get("/api/threads/t/diff?with=t").await;
+    assert_eq!((&diff["base"], &diff["left"]["entries"]), (&1.into(), &serde_json::json!([])));
+    site.thread("other").await;
+    let append = async |thread: &str| {
+        let request = site.request(reqwest::Method::POST, &format!("/api/threads/{thread}/events"));
+        let request = request.header("if-match", format!("\"{epoch}.1\""));
+        crate::site::answer(request.body(r#"{"kind":"a"}"#).send().await.unwrap()).await
+    };
+    let (status, refused) = append("other").await;
+    assert_eq!((status.as_u16(), refused["error"]["code"].as_str()), (409, Some("conflict")));
+    assert_eq!(append("t").await.0.as_u16(), 200);
+}
+
+#[tokio::test]
 async fn a_promoted_branch_answers_to_its_parents_id() {
     let site = Site::start().await;
     let epoch = site.thread("t").await;

@@ -102,8 +102,12 @@ async fn answers_are_what_the_description_says() {
         tried += 1;
         let query = "?q=words&with=own&threads=own&dialect=pydantic-ai";
         // What ends something needs something of its own.
-        let thread = if path.ends_with("/cancel") { format!("own-{tried}") } else { "own".into() };
-        if thread != "own" {
+        let thread = match path.rsplit('/').next() {
+            Some("cancel") => format!("own-{tried}"),
+            Some("promote") => "branch".to_owned(),
+            _ => "own".to_owned(),
+        };
+        if thread.starts_with("own-") {
             site.thread(&thread).await;
             site.post(&format!("/api/threads/{thread}/events"), talk().to_string()).await;
         }
@@ -112,7 +116,6 @@ async fn answers_are_what_the_description_says() {
             .split('/')
             .map(|part| match part {
                 "{token}" => shared["token"].as_str().unwrap(),
-                "{id}" if path.ends_with("/promote") => "branch",
                 part if part.starts_with('{') => "own",
                 part => part,
             })

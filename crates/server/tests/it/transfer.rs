@@ -2,6 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use selvedge_agents::script::Script;
+use selvedge_agents::{Agent, Desk};
+use selvedge_server::Options;
 
 use crate::site::Site;
 
@@ -70,4 +75,39 @@ async fn a_broken_archive_is_refused_rather_than_taken_in_part() {
     assert!(message.contains("record 2"), "{message}");
     let (status, _) = site.get("/api/threads/t").await;
     assert_eq!(status.as_u16(), 404);
+}
+
+#[tokio::test]
+async fn a_long_import_is_there_as_a_whole_and_nobody_goes_on_with_its_tasks() {
+    let ada = Agent::new("ada", Arc::new(Script::saying("hi")));
+    let options = Options { agents: Some(Desk::new([ada])), ..Options::default() };
+    let site = Site::start_with(options, &[]).await.0;
+    let mut source = String::from(
+        r#"{"seq":1,"event":{"kind":"task-created","contextId":"t","taskId":"k","initiator":"user","agentId":"ada","dispatched":true}}"#,
+    );
+    for seq in 2..=7000 {
+        source.push_str(&format!(
+            "\n{{\"seq\":{seq},\"event\":{{\"kind\":\"content-delta\",\"contextId\":\"t\",\"taskId\":\"k\",\"delta\":\"{seq} \"}}}}"
+        ));
+    }
+    source.push('\n');
+    let (status, answer) = site.post("/api/import?dialect=journal&thread=t", source.clone()).await;
+    assert_eq!((status.as_u16(), &answer["head"]), (201, &7001.into()), "{answer}");
+    let url = format!("{}/api/threads/t/export?dialect=journal&visibility=internal", site.url);
+    let exported = site.client.get(url).send().await.unwrap().text().await.unwrap();
+    let last = exported.lines().last().unwrap();
+    assert!(exported.lines().count() == 7000 && last.contains("\"7000 \""), "{last}");
+    // Were it to be done here, a restart would take it up.
+    let wanted = rusqlite::Connection::open(&site.db).unwrap();
+    let wanted = || -> i64 {
+        wanted
+            .query_row("SELECT count(*) FROM task WHERE wanted = 1", [], |row| row.get(0))
+            .unwrap()
+    };
+    while site.get("/api/threads").await.1["threads"][0]["head"] != 7001 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert_eq!(wanted(), 0);
+    let (_, sent) = site.post("/api/threads/t/messages", r#"{"content":"hi","to":"ada"}"#).await;
+    assert_eq!(sent["first"], 7002, "{sent}");
 }

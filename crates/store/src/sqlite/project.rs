@@ -30,7 +30,7 @@ use crate::Batch;
 use thread::Thread;
 
 /// Counts the changes to what projections hold: another number makes them anew.
-pub(super) const VERSION: i64 = 4;
+pub(super) const VERSION: i64 = 5;
 /// Bytes of an id; events with longer ones are no one's.
 const ID_BYTES: usize = 1024;
 
@@ -187,6 +187,7 @@ fn apply(
         Kind::InputRequired | Kind::ToolInputRequired => {
             inbox::asked(conn, thread, &seen, inbox::INPUT)?;
         }
+        Kind::InternalImported => task::imported(conn, thread)?,
         Kind::AuthRequired => inbox::asked(conn, thread, &seen, inbox::AUTH)?,
         Kind::InputReceived => inbox::answered(conn, thread, &seen, inbox::INPUT)?,
         Kind::AuthCompleted => inbox::answered(conn, thread, &seen, inbox::AUTH)?,

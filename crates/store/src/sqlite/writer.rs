@@ -69,7 +69,7 @@ struct Known {
 /// An append that is written and waits for the commit.
 pub(super) struct Staged {
     pub(super) answer: Appended,
-    item: Option<Item>,
+    items: Vec<Item>,
 }
 
 /// Where an append goes.
@@ -97,6 +97,20 @@ impl From<rusqlite::Error> for Stop {
     fn from(error: rusqlite::Error) -> Self {
         Self::Failed(error)
     }
+}
+
+/// Whether a thread's head is what an append expects.
+fn expected(expect: Expect, target: &Target) -> Result<(), AppendError> {
+    let head = target.head();
+    let expected = match (expect, target) {
+        (Expect::Anything, _) => return Ok(()),
+        (Expect::Head(expected), _) => expected,
+        (Expect::At(cursor), Target::There(thread, _)) if thread.epoch == cursor.epoch => {
+            cursor.seq
+        }
+        (Expect::At(_), _) => return Err(AppendError::OtherJournal),
+    };
+    if expected == head { Ok(()) } else { Err(AppendError::Conflict { expected, head }) }
 }
 
 impl Writer {
@@ -184,7 +198,12 @@ impl Writer {
         while let Some(command) = next {
             match command {
                 Command::Append(append, reply) if append.guard.is_none() => {
-                    bytes += append.events.iter().map(crate::Draft::size).sum::<usize>();
+                    bytes += append
+                        .events
+                        .iter()
+                        .chain(append.more.iter().flatten())
+                        .map(crate::Draft::size)
+                        .sum::<usize>();
                     group.push((append, reply));
                 }
                 command => {
@@ -289,7 +308,7 @@ impl Writer {
 
     /// Passes on what was committed: to who reads it, and to what follows behind.
     pub(super) fn publish(&mut self, staged: impl IntoIterator<Item = Staged>) {
-        let items: Vec<Item> = staged.into_iter().filter_map(|stage| stage.item).collect();
+        let items: Vec<Item> = staged.into_iter().flat_map(|stage| stage.items).collect();
         self.recent.add(
             items
                 .iter()
@@ -326,32 +345,33 @@ impl Writer {
                 }
                 let thread = thread.clone();
                 let answer = Appended { thread, first, last, at, duplicate: true };
-                return Ok(Staged { answer, item: None });
+                return Ok(Staged { answer, items: Vec::new() });
             }
             if matches!(append.create, Create::New | Create::Branch { .. }) {
                 return Err(Stop::Refused(AppendError::Exists));
             }
         }
         let head = target.head();
-        if let Expect::Head(expected) = append.expect
-            && expected != head
-        {
-            return Err(Stop::Refused(AppendError::Conflict { expected, head }));
-        }
+        expected(append.expect, &target).map_err(Stop::Refused)?;
         let thread = match target {
             Target::There(thread, _) => thread,
             Target::New(branch) => self.create(&append.thread, branch)?,
         };
-        let lines = append.events.into_iter().map(|draft| (draft.event, draft.source)).collect();
-        let batch = Arc::new(Batch::new(head + 1, self.clock, lines));
-        self.insert(&thread, append.key.as_ref(), &batch)?;
-        let (first, last, at) = (batch.first, batch.last(), batch.at);
+        let (mut last, at, mut key) = (head, self.clock, append.key);
+        let mut items = Vec::with_capacity(1 + append.more.len());
+        for events in std::iter::once(append.events).chain(append.more) {
+            let lines = events.into_iter().map(|draft| (draft.event, draft.source)).collect();
+            let batch = Arc::new(Batch::new(last + 1, at, lines));
+            self.insert(&thread, key.as_ref(), &batch)?;
+            last = batch.last();
+            let item = Item { row: self.next_row, thread: thread.num, key: key.take(), batch };
+            self.next_row += 1;
+            self.backlog.announce(&item);
+            items.push(item);
+        }
         self.known.insert(append.thread, Known { thread: thread.clone(), head: last });
-        let item = Item { row: self.next_row, thread: thread.num, key: append.key, batch };
-        self.next_row += 1;
-        self.backlog.announce(&item);
-        let answer = Appended { thread, first, last, at, duplicate: false };
-        Ok(Staged { answer, item: Some(item) })
+        let answer = Appended { thread, first: head + 1, last, at, duplicate: false };
+        Ok(Staged { answer, items })
     }
 
     fn insert(&self, thread: &ThreadRef, key: Option<&Key>, batch: &Batch) -> rusqlite::Result<()> {

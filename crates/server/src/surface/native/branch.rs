@@ -163,7 +163,10 @@ pub(crate) async fn diff(
     let filter = filter(&query, &principal)?;
     let left = app.thread(&principal.thread(&id)).await?;
     let right = app.thread(&principal.thread(with)).await?;
-    let base = shared(&left, &right);
+    let (a, b) = (left.clone(), right.clone());
+    // A thread shares all it has with itself.
+    let heads = app.blocking(move |store| Ok(store.head(&a)?.min(store.head(&b)?))).await?;
+    let base = shared(&left, &right).min(heads);
     let mut out = format!("{{\"base\":{base}");
     let mut sides = Vec::new();
     for (name, id, thread) in [("left", id.as_str(), left), ("right", with, right)] {

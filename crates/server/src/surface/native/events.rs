@@ -37,21 +37,13 @@ pub(crate) async fn append(
     Payload(body): Payload,
 ) -> Result<Response, Error> {
     let drafts = app.options().coalesce.apply(Stamp::new(&id, now()).events(&body)?);
-    let thread = principal.thread(&id);
-    let mut append = Append::new(thread.clone(), drafts);
+    let mut append = Append::new(principal.thread(&id), drafts);
     append.key = key(&headers, &body)?;
     if let Some(expected) = headers.get(header::IF_MATCH) {
         append.expect = match expected_head(expected.as_bytes())? {
             Expected::Any => Expect::Anything,
             Expected::Seq(seq) => Expect::Head(seq),
-            Expected::Cursor(cursor) => {
-                let known = app.thread(&thread).await?;
-                if known.epoch != cursor.epoch {
-                    let message = "`If-Match` is a cursor of another journal";
-                    return Err(Error::new(ErrorCode::Conflict, message));
-                }
-                Expect::Head(cursor.seq)
-            }
+            Expected::Cursor(cursor) => Expect::At(cursor),
         };
     }
     let appended = app.append_to(&id, append).await?;

@@ -120,6 +120,17 @@ pub(super) fn apply(
     }
 }
 
+/// What came so far happened elsewhere: nobody here is to do it.
+pub(super) fn imported(conn: &Connection, thread: &mut Thread) -> rusqlite::Result<()> {
+    for task in thread.tasks.values_mut().filter(|task| task.wanted) {
+        task.wanted = false;
+        task.is_changed = true;
+    }
+    conn.prepare_cached("UPDATE task SET wanted = 0 WHERE thread = ?1 AND wanted = 1")?
+        .execute(params![thread.num])?;
+    Ok(())
+}
+
 /// A task called another.
 fn called(
     conn: &Connection,
