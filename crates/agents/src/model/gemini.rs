@@ -106,11 +106,12 @@ impl Reader {
             };
         }
         if let Some(call) = part.object("functionCall")? {
-            output.end_thought(signature)?;
+            let arguments = call.object("args")?.map(|args| args.0.to_string());
+            let (id, name) = (call.text("id")?, call.text("name")?.unwrap_or_default());
             let slot = self.calls;
             self.calls += 1;
-            output.begin_call(slot, call.text("id")?, call.text("name")?.unwrap_or_default())?;
-            let arguments = call.object("args")?.map(|args| args.0.to_string());
+            output.end_thought(signature)?;
+            output.begin_call(slot, id, name)?;
             return output.end_call(slot, arguments.as_deref());
         }
         let text = text.unwrap_or_default();
@@ -142,6 +143,8 @@ fn usage(told: Object<'_>) -> Tokens {
 fn finish(reason: &str, message: &str) -> Result<Finish, Failure> {
     Ok(match reason {
         "STOP" => Finish::Stop,
+        // Nothing that Google documents, but a mock of it and servers alike say so.
+        "FUNCTION_CALL" => Finish::ToolCalls,
         "MAX_TOKENS" => Finish::Length,
         "SAFETY"
         | "RECITATION"
