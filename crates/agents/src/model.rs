@@ -16,14 +16,14 @@ mod output;
 mod provider;
 mod read;
 mod remote;
-mod saying;
+mod speech;
 
 pub use failure::{Failure, FailureKind};
 pub use http::Http;
 pub use key::{BadKey, Key};
 pub use provider::Provider;
 pub use remote::{BadUrl, Model, Timeouts};
-pub use saying::Saying;
+pub use speech::Speech;
 
 use selvedge_protocol::journal::fold::Tokens;
 use selvedge_protocol::perspective::{History, View};

@@ -1,17 +1,21 @@
 //! A model, and asking it.
 
+use std::future::Future;
 use std::time::Duration;
 
+use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::stream::{self, StreamExt as _};
+
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
-use reqwest::{Response, Url};
+use reqwest::{RequestBuilder, Response, Url};
 use tokio::time::timeout;
 
 use super::provider::Wire;
-use super::saying::Reader;
 use super::{
-    Failure, FailureKind, Http, Key, Provider, Request, Saying, anthropic, gemini, openai_chat,
+    Failure, FailureKind, Http, Key, Provider, Request, Speech, anthropic, gemini, openai_chat,
     openai_responses,
 };
+use crate::agent::{Mind, Saying};
 
 /// Bytes of an answer that is not a stream, at most.
 const LONGEST_ERROR: usize = 64 << 10;
@@ -90,9 +94,21 @@ impl Model {
         self.provider
     }
 
-    /// Asks. What is returned says the answer piece by piece; dropping it, or this, ends the call.
-    pub async fn stream(&self, request: &Request<'_>) -> Result<Saying, Failure> {
-        self.ask(request).await.map_err(|failure| failure.without(self.key.as_ref()))
+    /// Asks. The request is read before this returns; what comes of it says the answer piece by
+    /// piece. Dropping either ends the call.
+    pub fn stream(
+        &self,
+        request: &Request<'_>,
+    ) -> impl Future<Output = Result<Speech, Failure>> + Send + use<> {
+        let (model, asked) = (self.clone(), self.post(request));
+        async move {
+            let answer = timeout(model.timeouts.first_byte, asked.send()).await;
+            let answer = answer.map_err(|_| silent())?.map_err(Failure::connection)?;
+            if answer.status().as_u16() != 200 || !is_stream(&answer) {
+                return Err(model.refusal(answer).await.without(model.key.as_ref()));
+            }
+            Ok(Speech::new(model.provider, answer, model.timeouts, model.key))
+        }
     }
 
     /// The body of a request, as it is sent.
@@ -105,36 +121,29 @@ impl Model {
         }
     }
 
-    async fn ask(&self, request: &Request<'_>) -> Result<Saying, Failure> {
+    fn post(&self, request: &Request<'_>) -> RequestBuilder {
         let wire = self.provider.wire();
         let mut headers = HeaderMap::new();
         let (header, before) = wire.key_header();
         headers.extend(self.key.as_ref().and_then(|key| Some((header, key.header(before)?))));
-        let (path, reader) = match wire {
-            Wire::Messages => ("v1/messages".to_owned(), Reader::Anthropic(Default::default())),
-            Wire::Responses => ("responses".to_owned(), Reader::Responses(Default::default())),
-            Wire::Chat => ("chat/completions".to_owned(), Reader::Chat(Default::default())),
-            Wire::GenerateContent => (gemini::path(&self.name), Reader::Gemini(Default::default())),
+        let path = match wire {
+            Wire::Messages => "v1/messages",
+            Wire::Responses => "responses",
+            Wire::Chat => "chat/completions",
+            Wire::GenerateContent => &gemini::path(&self.name),
         };
-        let mut asked = self
+        let asked = self
             .http
             .0
-            .post(self.url(&path))
+            .post(self.url(path))
             .headers(headers)
             .header(CONTENT_TYPE, "application/json")
             .body(self.body(request));
-        asked = match wire {
+        match wire {
             Wire::Messages => asked.header("anthropic-version", anthropic::VERSION),
             Wire::GenerateContent => asked.query(&[("alt", "sse")]),
             Wire::Responses | Wire::Chat => asked,
-        };
-        let answer = timeout(self.timeouts.first_byte, asked.send()).await;
-        let answer = answer.map_err(|_| silent())?.map_err(Failure::connection)?;
-        if answer.status().as_u16() != 200 || !is_stream(&answer) {
-            return Err(self.refusal(answer).await);
         }
-        let saying = Saying::new(self.provider, reader, answer, self.timeouts);
-        Ok(saying.hiding(self.key.clone()))
     }
 
     fn url(&self, path: &str) -> Url {
@@ -162,6 +171,27 @@ impl Model {
             failure.kind = FailureKind::Provider;
         }
         failure
+    }
+}
+
+impl Mind for Model {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn provider(&self) -> &str {
+        self.provider.author()
+    }
+
+    fn ask(&self, request: &Request<'_>) -> BoxFuture<'static, Result<Saying, Failure>> {
+        let asked = self.stream(request);
+        let pieces = |speech| {
+            stream::unfold(speech, |mut speech: Speech| async move {
+                let next = speech.next().await?;
+                Some((next, speech))
+            })
+        };
+        async move { Ok(pieces(asked.await?).boxed()) }.boxed()
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use selvedge_agents::model::{
-    Failure, Http, Key, Model, Provider, Request, Said, Saying, Settings, Timeouts, ToolSpec,
+    Failure, Http, Key, Model, Provider, Request, Said, Settings, Speech, Timeouts, ToolSpec,
 };
 use selvedge_protocol::journal::Event;
 use selvedge_protocol::json::Doc;
@@ -144,7 +144,7 @@ pub(crate) fn hello() -> History {
 }
 
 /// Asks a model with nothing but a thread.
-pub(crate) async fn ask(model: &Model, history: &History) -> Result<Saying, Failure> {
+pub(crate) async fn ask(model: &Model, history: &History) -> Result<Speech, Failure> {
     ask_with(model, history, &[], &Settings::default()).await
 }
 
@@ -153,13 +153,13 @@ pub(crate) async fn ask_with(
     history: &History,
     tools: &[ToolSpec],
     settings: &Settings,
-) -> Result<Saying, Failure> {
-    let view = View::Recorder;
-    model.stream(&Request { history, view, system: Some("Be brief."), tools, settings }).await
+) -> Result<Speech, Failure> {
+    let (view, system) = (View::Recorder, Some("Be brief."));
+    model.stream(&Request { history, view, system, tools, settings, iteration: 1 }).await
 }
 
 /// All that is said, and the failure that it ended with; checks that it ended once.
-pub(crate) async fn all(saying: Result<Saying, Failure>) -> (Vec<Said>, Option<Failure>) {
+pub(crate) async fn all(saying: Result<Speech, Failure>) -> (Vec<Said>, Option<Failure>) {
     let mut said = Vec::new();
     let mut saying = match saying {
         Ok(saying) => saying,

@@ -10,7 +10,7 @@ use selvedge_agents::model::{
 };
 use serde_json::json;
 
-use crate::canned::{KEY, all, ask_with, thread};
+use super::canned::{KEY, all, ask_with, thread};
 
 /// A model of each API, at the mock.
 fn models() -> Vec<Model> {

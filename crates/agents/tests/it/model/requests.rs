@@ -189,6 +189,7 @@ async fn a_model_is_where_its_provider_is_or_where_it_is_said_to_be() {
         system: None,
         tools: &[],
         settings: &settings,
+        iteration: 1,
     };
     model.stream(&request).await.unwrap_err();
     let head = served.await.unwrap().head;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::output::Output;
+use super::provider::Wire;
 use super::remote::silent;
 use super::{
     Done, Failure, FailureKind, Key, Provider, Said, Timeouts, anthropic, gemini, openai_chat,
@@ -23,7 +24,7 @@ const AFTERWORD: Duration = Duration::from_secs(10);
 
 /// What a model says. Dropping it ends the call.
 #[derive(Debug)]
-pub struct Saying {
+pub struct Speech {
     answer: Response,
     cutter: Cutter,
     reader: Reader,
@@ -32,12 +33,13 @@ pub struct Saying {
     failure: Option<Failure>,
     timeouts: Timeouts,
     begun: bool,
+    /// No failure tells it.
     key: Option<Key>,
 }
 
 /// Who reads the events of a stream.
 #[derive(Debug)]
-pub(super) enum Reader {
+enum Reader {
     Anthropic(anthropic::Reader),
     Chat(openai_chat::Reader),
     Responses(openai_responses::Reader),
@@ -45,6 +47,15 @@ pub(super) enum Reader {
 }
 
 impl Reader {
+    fn of(wire: Wire) -> Self {
+        match wire {
+            Wire::Messages => Self::Anthropic(anthropic::Reader::default()),
+            Wire::Chat => Self::Chat(openai_chat::Reader::default()),
+            Wire::Responses => Self::Responses(openai_responses::Reader::default()),
+            Wire::GenerateContent => Self::Gemini(gemini::Reader::default()),
+        }
+    }
+
     /// Takes an event in.
     fn take(&mut self, event: &Value, output: &mut Output) -> Result<(), Failure> {
         match self {
@@ -66,27 +77,23 @@ impl Reader {
     }
 }
 
-impl Saying {
+impl Speech {
     pub(super) fn new(
         provider: Provider,
-        reader: Reader,
         answer: Response,
         timeouts: Timeouts,
+        key: Option<Key>,
     ) -> Self {
         Self {
             answer,
             cutter: Cutter::limited(LONGEST_EVENT),
-            reader,
+            reader: Reader::of(provider.wire()),
             output: Output::new(provider),
             failure: None,
             timeouts,
             begun: false,
-            key: None,
+            key,
         }
-    }
-
-    pub(super) fn hiding(self, key: Option<Key>) -> Self {
-        Self { key, ..self }
     }
 
     /// The next piece; none after the end. May be dropped while it waits, and asked again.
