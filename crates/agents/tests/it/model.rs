@@ -9,3 +9,4 @@ mod mock;
 mod requests;
 mod responses;
 mod trouble;
+mod turns;

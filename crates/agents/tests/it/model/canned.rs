@@ -66,21 +66,40 @@ pub(crate) struct Asked {
 /// A server that answers one request so; its end is what was asked, told when the connection is
 /// gone.
 pub(crate) async fn serve(answer: Answer) -> (String, JoinHandle<Asked>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (listener, url) = listen().await;
+    (url, tokio::spawn(async move { serve_one(&listener, &answer).await }))
+}
+
+/// A server that answers so, one request after the other.
+pub(crate) async fn serve_all(answers: Vec<Answer>) -> (String, JoinHandle<Vec<Asked>>) {
+    let (listener, url) = listen().await;
     let served = tokio::spawn(async move {
-        let (mut socket, _) = listener.accept().await.unwrap();
-        socket.set_nodelay(true).unwrap();
-        let asked = request(&mut socket).await;
-        // A client that goes away amid the answer is no failure of the server's.
-        let _ = write(&mut socket, &answer).await;
-        if answer.ending == Ending::Silence {
-            let gone = socket.read(&mut [0]).await;
-            assert!(matches!(gone, Ok(0) | Err(_)), "the client says more");
+        let mut asked = Vec::new();
+        for answer in &answers {
+            asked.push(serve_one(&listener, answer).await);
         }
         asked
     });
     (url, served)
+}
+
+async fn listen() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    (listener, url)
+}
+
+async fn serve_one(listener: &TcpListener, answer: &Answer) -> Asked {
+    let (mut socket, _) = listener.accept().await.unwrap();
+    socket.set_nodelay(true).unwrap();
+    let asked = request(&mut socket).await;
+    // A client that goes away amid the answer is no failure of the server's.
+    let _ = write(&mut socket, answer).await;
+    if answer.ending == Ending::Silence {
+        let gone = socket.read(&mut [0]).await;
+        assert!(matches!(gone, Ok(0) | Err(_)), "the client says more");
+    }
+    asked
 }
 
 async fn request(socket: &mut TcpStream) -> Asked {
@@ -104,7 +123,8 @@ async fn request(socket: &mut TcpStream) -> Asked {
 
 async fn write(socket: &mut TcpStream, answer: &Answer) -> std::io::Result<()> {
     let head = format!("HTTP/1.1 {} X\r\n{}", answer.status, answer.headers);
-    socket.write_all(format!("{head}transfer-encoding: chunked\r\n\r\n").as_bytes()).await?;
+    let rest = "connection: close\r\ntransfer-encoding: chunked\r\n\r\n";
+    socket.write_all(format!("{head}{rest}").as_bytes()).await?;
     for piece in answer.pieces.iter().filter(|piece| !piece.is_empty()) {
         // A chunk of HTTP reaches the client as a piece of its own.
         socket.write_all(format!("{:x}\r\n", piece.len()).as_bytes()).await?;
