@@ -169,10 +169,8 @@ impl Progress {
                 self.failed(event);
             }
             Kind::ToolStart => self.stage(event, Stage::Started),
-            Kind::ToolComplete => {
-                if event.get("preliminary").and_then(Raw::bool) != Some(true) {
-                    self.stage(event, Stage::Done);
-                }
+            Kind::ToolComplete if event.get("preliminary").and_then(Raw::bool) != Some(true) => {
+                self.stage(event, Stage::Done);
             }
             Kind::SubtaskCreated => {
                 if let Some(subtask) = event.str("subtaskId").map(|id| id.into_owned()) {
