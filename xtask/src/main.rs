@@ -4,6 +4,7 @@
 mod bench;
 mod conformance;
 mod install;
+mod models;
 mod process;
 mod test;
 mod workspace;

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: formatting, lints, Rust tests, conformance, then instruction counts.
+//! `cargo xtask test`: formatting, lints, Rust tests, conformance, models, then instruction counts.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use crate::bench;
 use crate::conformance::{self, Part};
 use crate::process::{self, cargo};
-use crate::workspace;
+use crate::{models, workspace};
 
 /// Arguments of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -33,6 +33,8 @@ enum Only {
     Matrix,
     /// Clients follow a server through cuts and kills, a real browser among them.
     Live,
+    /// Models against a mock of their providers' APIs.
+    Models,
     /// Instruction counts beside the committed baseline.
     Instructions,
 }
@@ -44,7 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let parts: &[Part] = match args.only {
         Some(Only::Rust) => return Ok(ExitCode::SUCCESS),
-        Some(Only::Instructions) => &[],
+        Some(Only::Models | Only::Instructions) => &[],
         Some(Only::Recordings) => &[Part::Rejects, Part::Recordings],
         Some(Only::Matrix) => &[Part::Matrix],
         Some(Only::Live) => &[Part::Live],
@@ -56,6 +58,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         [] => ExitCode::SUCCESS,
         parts => conformance::run(parts, args.filter.as_deref())?,
     };
+    if matches!(args.only, Some(Only::Models)) || args.only.is_none() && args.filter.is_none() {
+        models::run()?;
+    }
     if !matches!(args.only, None | Some(Only::Instructions)) || args.filter.is_some() {
         return Ok(conformance);
     }

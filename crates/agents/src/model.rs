@@ -2,8 +2,28 @@
 //!
 //! A request is made from the thread as the agent sees it ([`selvedge_protocol::perspective`]), so
 //! a provider here is only two things: how its request is spelled, and how its stream is read.
+//! Trying again and trying another model is the turn's; what kind of failure it was is told here.
 
-use std::time::Duration;
+mod anthropic;
+mod body;
+mod failure;
+mod gemini;
+mod http;
+mod key;
+mod openai_chat;
+mod openai_responses;
+mod output;
+mod provider;
+mod read;
+mod remote;
+mod speech;
+
+pub use failure::{Failure, FailureKind};
+pub use http::Http;
+pub use key::{BadKey, Key};
+pub use provider::Provider;
+pub use remote::{BadUrl, Model, Timeouts};
+pub use speech::Speech;
 
 use selvedge_protocol::journal::fold::Tokens;
 use selvedge_protocol::perspective::{History, View};
@@ -44,10 +64,36 @@ pub struct Settings {
     pub max_tokens: Option<u32>,
     /// How freely.
     pub temperature: Option<f64>,
-    /// Tokens for thinking; the model thinks if there are some.
-    pub thinking_tokens: Option<u32>,
-    /// Members of the request that only this provider knows, taken as they are.
+    /// How much to think; as the model is wont to, where it is not told.
+    pub thinking: Option<Thinking>,
+    /// Members of the request that only this provider knows, merged into it last: objects member
+    /// by member, and `null` takes a member away. The conversation itself is not to be had.
     pub extra: serde_json::Map<String, Value>,
+}
+
+/// How much to think. Models take one or the other; a provider that knows only effort gets the
+/// one nearest to a number of tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thinking {
+    /// At most so many tokens.
+    Tokens(u32),
+    /// As much as the model finds right, at this effort.
+    Effort(Effort),
+}
+
+/// How hard to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// As little as possible.
+    Minimal,
+    /// A little.
+    Low,
+    /// Some.
+    Medium,
+    /// Much.
+    High,
+    /// As much as possible.
+    Max,
 }
 
 /// A piece of what a model says.
@@ -57,10 +103,13 @@ pub enum Said {
     Text(String),
     /// Text to append to the current thought.
     Thought(String),
-    /// The thought is complete; what its provider wants back with the next request.
+    /// The thought is complete; what its provider wants back with the next request. Without a
+    /// [`Said::Thought`] before it, it is a thought without text, which is to be kept all the same.
     ThoughtEnd {
         /// The provider's proof that it is its own thought.
         signature: Option<String>,
+        /// The `providerName` of the thought: who takes it back, and as what.
+        provider: &'static str,
     },
     /// The model begins to write a call.
     CallBegun {
@@ -124,54 +173,6 @@ impl Finish {
             Self::ToolCalls => "tool_calls",
             Self::ContentFilter => "content_filter",
             Self::Other => "other",
-        }
-    }
-}
-
-/// Why there is no answer, or not all of it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct Failure {
-    /// What kind of failure.
-    pub kind: FailureKind,
-    /// What the provider says, without secrets.
-    pub message: String,
-    /// When it may be tried again, where the provider tells.
-    pub retry_after: Option<Duration>,
-}
-
-/// What kind of failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailureKind {
-    /// The provider has too much to do, or we ask too often.
-    Busy,
-    /// It could not be reached, or the stream broke off.
-    Connection,
-    /// It failed by itself.
-    Provider,
-    /// The key is missing or not valid.
-    Unauthorized,
-    /// The conversation is longer than the model takes.
-    TooLong,
-    /// It does not take the request.
-    Refused,
-}
-
-impl FailureKind {
-    /// Whether the same request may succeed later.
-    pub fn is_retryable(self) -> bool {
-        matches!(self, Self::Busy | Self::Connection | Self::Provider)
-    }
-
-    /// A stable name, for `code` in the journal.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Busy => "model_busy",
-            Self::Connection => "model_connection",
-            Self::Provider => "model_error",
-            Self::Unauthorized => "model_unauthorized",
-            Self::TooLong => "model_context_length",
-            Self::Refused => "model_refused",
         }
     }
 }

@@ -12,6 +12,9 @@ use serde_json::Value;
 use crate::agent::{Mind, Saying};
 use crate::model::{Done, Failure, FailureKind, Finish, Request, Said};
 
+/// Whose thoughts a script's are.
+const PROVIDER: &str = "script";
+
 /// What is said, call by call.
 #[derive(Debug, Clone, Default)]
 pub struct Script {
@@ -73,7 +76,7 @@ impl Script {
             out.push_back(Ok(Said::Thought(word)));
         }
         if !line.think.is_empty() {
-            out.push_back(Ok(Said::ThoughtEnd { signature: None }));
+            out.push_back(Ok(Said::ThoughtEnd { signature: None, provider: PROVIDER }));
         }
         for word in words(&fill(&line.say)) {
             out.push_back(Ok(Said::Text(word)));
@@ -101,7 +104,7 @@ impl Mind for Script {
     }
 
     fn provider(&self) -> &str {
-        "script"
+        PROVIDER
     }
 
     fn ask(&self, request: &Request<'_>) -> BoxFuture<'static, Result<Saying, Failure>> {

@@ -17,14 +17,13 @@
 
 mod acts;
 mod error;
-mod frames;
 mod requests;
 mod tail;
 mod tls;
 
 pub use acts::{Acts, Base, NewVersion, Version, Written};
 pub use error::Error;
-pub use frames::{Frame, Frames};
 pub use requests::{Appended, Client, Pieces};
+pub use selvedge_protocol::sse::Frame;
 pub use tail::{Follow, Tail, Until};
 pub use tls::Authorities;

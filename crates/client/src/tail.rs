@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use reqwest::{Method, Response};
+use selvedge_protocol::sse::{Cutter, Frame};
 
 use crate::requests::of;
-use crate::{Client, Error, Frame, Frames};
+use crate::{Client, Error};
 
 /// The server says something every ten seconds; silence means that the connection is gone.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -43,7 +44,8 @@ pub struct Tail {
     follow: Follow,
     last: Option<String>,
     open: Option<Response>,
-    frames: Frames,
+    /// What a broken connection leaves unfinished comes again after the resume.
+    cutter: Cutter,
     ready: VecDeque<Frame>,
     wait: Duration,
     connections: u64,
@@ -59,7 +61,7 @@ impl Tail {
             last: follow.after.clone(),
             follow,
             open: None,
-            frames: Frames::default(),
+            cutter: Cutter::unlimited(),
             ready: VecDeque::new(),
             wait: FIRST_WAIT,
             connections: 0,
@@ -113,7 +115,12 @@ impl Tail {
                         Ok(Ok(Some(bytes))) => {
                             self.wait = FIRST_WAIT;
                             let ready = &mut self.ready;
-                            self.frames.push(&bytes, |frame| ready.push_back(frame));
+                            let cut = self.cutter.push(&bytes, |event| {
+                                ready.extend(Frame::read(&String::from_utf8_lossy(event)));
+                            });
+                            if cut.is_err() {
+                                self.open = None;
+                            }
                         }
                         _ => self.open = None,
                     }
@@ -130,7 +137,7 @@ impl Tail {
         match self.client.send(request).await {
             Ok(response) => {
                 self.open = Some(response);
-                self.frames = Frames::default();
+                self.cutter = Cutter::unlimited();
                 self.connections += 1;
                 Ok(())
             }

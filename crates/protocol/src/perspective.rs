@@ -3,8 +3,9 @@
 //! The document's "ThreadProtocol → ModelMessages": an agent's own messages as they are, the
 //! others' as input, attributed by a [`Policy`]; others' tool calls hidden, summarised or shown;
 //! others' thoughts and all system actions left out. [`History`] gathers events, [`turns`] makes
-//! model input and model output of them, and [`openai`], [`anthropic`] and [`gemini`] write those
-//! as the chat messages of a request. Pure: no clock, no randomness, no I/O.
+//! model input and model output of them, and [`openai`], [`responses`], [`anthropic`] and
+//! [`gemini`] write those as the messages of a request, after a system prompt if there is one.
+//! Pure: no clock, no randomness, no I/O.
 
 mod anthropic;
 mod chat;
@@ -12,6 +13,7 @@ mod content;
 mod gemini;
 mod history;
 mod openai;
+mod responses;
 mod turns;
 
 pub use anthropic::anthropic;
@@ -19,7 +21,11 @@ pub use content::{Media, Part, Source, inferred_media_type, parts};
 pub use gemini::gemini;
 pub use history::{File, History, Item, Participant, Step};
 pub use openai::openai;
+pub use responses::responses;
 pub use turns::{Entry, Side, Turn, turns};
+
+/// The `providerName` of a thought that Anthropic gives only encrypted, as its signature.
+pub const REDACTED: &str = "anthropic-redacted";
 
 /// How an agent sees the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

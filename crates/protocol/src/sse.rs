@@ -1,6 +1,11 @@
-//! Server-sent events as text: one event in, its fields out; fields in, one event out.
+//! Server-sent events: one event in, its fields out; fields in, one event out; bytes as they
+//! arrive in, events out.
 //!
 //! Our own code because the crates at hand panic on a byte order mark or read line ends wrongly.
+
+mod cutter;
+
+pub use cutter::{Cutter, Frame, TooLong};
 
 use std::borrow::Cow;
 

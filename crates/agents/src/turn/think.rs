@@ -168,7 +168,7 @@ impl Pen {
         match said {
             Said::Text(delta) => {
                 if !matches!(self.open, Open::Text { .. }) {
-                    self.close(None);
+                    self.close();
                     self.open = Open::Text { id: self.part(), text: String::new() };
                 }
                 let Open::Text { id, text } = &mut self.open else { return };
@@ -181,15 +181,7 @@ impl Pen {
                 self.waiting.push(event);
             }
             Said::Thought(delta) => {
-                if !matches!(self.open, Open::Thought { .. }) {
-                    self.close(None);
-                    let id = self.part();
-                    let began = Event::new(Kind::PartStarted)
-                        .with_str("partId", &id)
-                        .with("partType", Raw::Ref("\"reasoning\""));
-                    self.waiting.push(began);
-                    self.open = Open::Thought { id, pieces: 0 };
-                }
+                self.begin_thought();
                 let Open::Thought { id, pieces } = &mut self.open else { return };
                 let event = Event::new(Kind::ThoughtStream)
                     .with_str("thoughtId", id)
@@ -200,9 +192,13 @@ impl Pen {
                 *pieces += 1;
                 self.waiting.push(event);
             }
-            Said::ThoughtEnd { signature } => self.close(signature),
+            Said::ThoughtEnd { signature, provider } => {
+                // One without text has a signature to give back all the same.
+                self.begin_thought();
+                self.end_thought(signature.as_deref(), provider);
+            }
             Said::CallBegun { id, name } => {
-                self.close(None);
+                self.close();
                 let event = Event::new(Kind::ToolCallStarted)
                     .with_str("toolCallId", &id)
                     .with_str("toolName", &name);
@@ -215,7 +211,7 @@ impl Pen {
                 self.waiting.push(event);
             }
             Said::Call { id, name, arguments } => {
-                self.close(None);
+                self.close();
                 // What is no JSON is kept as the text it is.
                 let value = match selvedge_protocol::json::Doc::parse(&arguments) {
                     Ok(doc) => selvedge_protocol::json::compact(doc.root()),
@@ -236,7 +232,7 @@ impl Pen {
 
     /// The answer is complete.
     fn done(&mut self, done: &Done, asked: &str) {
-        self.close(None);
+        self.close();
         let mut event = Event::new(Kind::StepFinished)
             .with_str("finishReason", done.finish.name())
             .with_str("model", done.model.as_deref().unwrap_or(asked))
@@ -256,27 +252,47 @@ impl Pen {
     }
 
     /// Ends the part that is open.
-    fn close(&mut self, signature: Option<String>) {
-        match std::mem::replace(&mut self.open, Open::Nothing) {
+    fn close(&mut self) {
+        match &self.open {
             Open::Nothing => {}
             Open::Text { id, text } => {
                 let event = Event::new(Kind::ContentComplete)
-                    .with_str("content", &text)
-                    .with_str("partId", &id);
+                    .with_str("content", text)
+                    .with_str("partId", id);
                 self.waiting.push(event);
+                self.open = Open::Nothing;
             }
-            Open::Thought { id, .. } => {
-                let mut event = Event::new(Kind::PartFinished)
-                    .with_str("partId", &id)
-                    .with("partType", Raw::Ref("\"reasoning\""));
-                if let Some(signature) = signature {
-                    event = event
-                        .with_str("signature", &signature)
-                        .with_str("providerName", &self.provider);
-                }
-                self.waiting.push(event);
-            }
+            Open::Thought { .. } => self.end_thought(None, &self.provider.clone()),
         }
+    }
+
+    /// Begins a thought, if none is open.
+    fn begin_thought(&mut self) {
+        if matches!(self.open, Open::Thought { .. }) {
+            return;
+        }
+        self.close();
+        let id = self.part();
+        let began = Event::new(Kind::PartStarted)
+            .with_str("partId", &id)
+            .with("partType", Raw::Ref("\"reasoning\""));
+        self.waiting.push(began);
+        self.open = Open::Thought { id, pieces: 0 };
+    }
+
+    /// Ends the thought that is open: whose it is, and the proof of that.
+    fn end_thought(&mut self, signature: Option<&str>, provider: &str) {
+        let Open::Thought { id, .. } = std::mem::replace(&mut self.open, Open::Nothing) else {
+            return;
+        };
+        let mut event = Event::new(Kind::PartFinished)
+            .with_str("partId", &id)
+            .with("partType", Raw::Ref("\"reasoning\""))
+            .with_str("providerName", provider);
+        if let Some(signature) = signature {
+            event = event.with_str("signature", signature);
+        }
+        self.waiting.push(event);
     }
 
     fn part(&mut self) -> String {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest::{Client, StatusCode};
-use selvedge_client::Frames;
+use selvedge_protocol::sse::{Cutter, Frame};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -70,7 +70,7 @@ impl Run {
                 sleep(Duration::from_millis(20)).await;
                 continue;
             };
-            let mut frames = Frames::default();
+            let mut cutter = Cutter::unlimited();
             loop {
                 if upto().is_some_and(|upto| seen.last().is_some_and(|(seq, _)| *seq >= upto)) {
                     return seen;
@@ -81,7 +81,9 @@ impl Run {
                     Ok(_) => break,
                     Err(_) => continue,
                 };
-                frames.push(&piece, |frame| {
+                let cut = cutter.push(&piece, |event| {
+                    let frame = Frame::read(&String::from_utf8_lossy(event));
+                    let Some(frame) = frame else { return };
                     assert_ne!(frame.event, "gap", "a cursor that it gave is known");
                     let Some(id) = frame.id else { return };
                     if !frame.data.is_empty() {
@@ -90,6 +92,7 @@ impl Run {
                     }
                     last = Some(id);
                 });
+                cut.unwrap();
             }
         }
     }

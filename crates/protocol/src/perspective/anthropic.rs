@@ -7,8 +7,8 @@ use crate::json::{Raw, quote};
 
 /// The system prompt and the `messages` of a request, as `{"system":…,"messages":[…]}`; `system`
 /// is left out where there is none. Roles alternate, and only signed thoughts are sent back.
-pub fn anthropic(history: &History, view: View<'_>) -> String {
-    let chat = chat(history, view);
+pub fn anthropic(history: &History, view: View<'_>, system: Option<&str>) -> String {
+    let chat = chat(history, view, system);
     let messages: Vec<String> = chat.messages.iter().filter_map(message).collect();
     let system = match chat.system.as_slice() {
         [] => String::new(),
@@ -35,16 +35,14 @@ fn block(piece: &Piece) -> Option<String> {
         Piece::Text(text) if text.is_empty() => return None,
         Piece::Text(text) => text_block(text),
         Piece::Media(media) => media_block(media),
-        Piece::Thought { text, signature, provider } => {
-            let theirs = provider.as_deref().is_none_or(|p| p.starts_with("anthropic"));
-            let signature = signature.as_deref().filter(|_| theirs)?;
-            if text.is_empty() {
-                format!("{{\"type\":\"redacted_thinking\",\"data\":{}}}", quote(signature))
+        Piece::Thought(thought) => {
+            let signature = quote(thought.signature("anthropic")?);
+            if thought.is_redacted() {
+                format!("{{\"type\":\"redacted_thinking\",\"data\":{signature}}}")
             } else {
                 format!(
-                    "{{\"type\":\"thinking\",\"thinking\":{},\"signature\":{}}}",
-                    quote(text),
-                    quote(signature)
+                    "{{\"type\":\"thinking\",\"thinking\":{},\"signature\":{signature}}}",
+                    quote(&thought.text)
                 )
             }
         }

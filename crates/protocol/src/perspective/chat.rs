@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::content::{Part, parts};
 use super::history::History;
 use super::turns::{Entry, Side, turns};
-use super::{Media, Source, View};
+use super::{Media, REDACTED, Source, View};
 use crate::journal::transcript::{Action, ActionKind};
 use crate::json::{Doc, Raw, compact, text};
 
@@ -30,15 +30,48 @@ pub(super) struct Message {
 pub(super) enum Piece {
     Text(String),
     Media(Media),
-    Thought { text: String, signature: Option<String>, provider: Option<String> },
+    Thought(Thought),
     Call { id: String, name: String, arguments: Raw<'static> },
     Return { id: String, name: String, failed: bool, content: Raw<'static> },
 }
 
+/// What a model thought.
+#[derive(Debug)]
+pub(super) struct Thought {
+    pub(super) text: String,
+    signature: Option<String>,
+    provider: Option<String>,
+    id: Option<String>,
+}
+
+impl Thought {
+    /// Whether it may be sent back to providers whose names begin so.
+    pub(super) fn is_of(&self, provider: &str) -> bool {
+        self.provider.as_deref().is_none_or(|name| name.starts_with(provider))
+    }
+
+    /// Whether it says that it is of this provider.
+    pub(super) fn is_named(&self, provider: &str) -> bool {
+        self.provider.as_deref() == Some(provider)
+    }
+
+    /// The proof that it is a thought of providers whose names begin so.
+    pub(super) fn signature(&self, provider: &str) -> Option<&str> {
+        self.signature.as_deref().filter(|_| self.is_of(provider))
+    }
+
+    /// Whether the signature is all of it, encrypted: [`REDACTED`] says so, or an id as Pydantic AI
+    /// gives it. Text that is only left out is not meant.
+    pub(super) fn is_redacted(&self) -> bool {
+        self.is_named(REDACTED) || self.id.as_deref() == Some("redacted_thinking")
+    }
+}
+
 /// Reads a thread out. Calls that never returned and returns nobody called for are left out, as
 /// no provider takes them; so are calls that the provider ran itself.
-pub(super) fn chat(history: &History, view: View<'_>) -> Chat {
+pub(super) fn chat(history: &History, view: View<'_>, system: Option<&str>) -> Chat {
     let mut chat = Chat::default();
+    chat.prompt(system.map(str::to_owned));
     let mut called: HashSet<String> = HashSet::new();
     for turn in turns(history, view) {
         let instructions = turn.instructions.as_ref().and_then(|i| i.str());
@@ -107,11 +140,12 @@ fn act(action: &Action, called: &mut HashSet<String>, pieces: &mut Vec<Piece>) {
             }
             said(parts(action.get("content"), action.get("attachments")), pieces);
         }
-        ActionKind::Thinking => pieces.push(Piece::Thought {
+        ActionKind::Thinking => pieces.push(Piece::Thought(Thought {
             text: action.text(),
             signature: field("signature"),
             provider: field("providerName"),
-        }),
+            id: field("thoughtId"),
+        })),
         ActionKind::ToolCall => {
             let providers = action.get("providerExecuted").and_then(Raw::bool) == Some(true);
             if action.counterpart.is_some() && !providers {

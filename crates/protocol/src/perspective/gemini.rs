@@ -7,8 +7,8 @@ use crate::json::quote;
 
 /// The `systemInstruction` and the `contents` of a request, as one object;
 /// `systemInstruction` is left out where there is none.
-pub fn gemini(history: &History, view: View<'_>) -> String {
-    let chat = chat(history, view);
+pub fn gemini(history: &History, view: View<'_>, system: Option<&str>) -> String {
+    let chat = chat(history, view, system);
     let contents: Vec<String> = chat.messages.iter().filter_map(content).collect();
     let system = match chat.system.as_slice() {
         [] => String::new(),
@@ -29,12 +29,11 @@ fn content(message: &Message) -> Option<String> {
             Piece::Text(text) if text.is_empty() => {}
             Piece::Text(text) => parts.push(text_part(text, &std::mem::take(&mut seal))),
             Piece::Media(media) => parts.push(media_part(media)),
-            Piece::Thought { signature, provider, text } => {
-                let theirs = provider.as_deref().is_none_or(|p| p.starts_with("google"));
-                if theirs && !text.is_empty() {
-                    parts.push(format!("{{\"text\":{},\"thought\":true}}", quote(text)));
+            Piece::Thought(thought) => {
+                if thought.is_of("google") && !thought.text.is_empty() {
+                    parts.push(format!("{{\"text\":{},\"thought\":true}}", quote(&thought.text)));
                 }
-                if let Some(signature) = signature.as_deref().filter(|_| theirs) {
+                if let Some(signature) = thought.signature("google") {
                     seal = format!(",\"thoughtSignature\":{}", quote(signature));
                 }
             }
@@ -52,6 +51,10 @@ fn content(message: &Message) -> Option<String> {
                 object(content, if *failed { "error" } else { "output" })
             )),
         }
+    }
+    // One that came after everything goes back as it came: on a part without text.
+    if !seal.is_empty() {
+        parts.push(text_part("", &seal));
     }
     if parts.is_empty() {
         return None;

@@ -5,9 +5,10 @@ use super::{History, Media, Side, Source, View};
 use crate::base64::{Alphabet, encode};
 use crate::json::quote;
 
-/// The `messages` of a request, as `{"messages":[…]}`. Thoughts have no place there.
-pub fn openai(history: &History, view: View<'_>) -> String {
-    let chat = chat(history, view);
+/// The `messages` of a request, as `{"messages":[…]}`. Thoughts have no place there, but for those
+/// of DeepSeek that led to a call: it wants them back.
+pub fn openai(history: &History, view: View<'_>, system: Option<&str>) -> String {
+    let chat = chat(history, view, system);
     let mut messages: Vec<String> = Vec::new();
     for text in &chat.system {
         messages.push(format!("{{\"role\":\"system\",\"content\":{}}}", quote(text)));
@@ -32,7 +33,7 @@ fn input(message: &Message, messages: &mut Vec<String>) {
             )),
             Piece::Text(text) => content.push(part(text)),
             Piece::Media(media) => content.push(media_part(media)),
-            Piece::Thought { .. } | Piece::Call { .. } => {}
+            Piece::Thought(_) | Piece::Call { .. } => {}
         }
     }
     let content = match (content.len(), message.pieces.last()) {
@@ -77,9 +78,20 @@ fn output(message: &Message) -> Option<String> {
     };
     let calls = match calls.as_slice() {
         [] => String::new(),
-        calls => format!(",\"tool_calls\":[{}]", calls.join(",")),
+        calls => format!("{},\"tool_calls\":[{}]", reasoning(message), calls.join(",")),
     };
     Some(format!("{{\"role\":\"assistant\",\"content\":{content}{calls}}}"))
+}
+
+fn reasoning(message: &Message) -> String {
+    let thoughts = message.pieces.iter().filter_map(|piece| match piece {
+        Piece::Thought(thought) if thought.is_named("deepseek") => Some(thought.text.as_str()),
+        _ => None,
+    });
+    match thoughts.collect::<Vec<_>>().as_slice() {
+        [] => String::new(),
+        thoughts => format!(",\"reasoning_content\":{}", quote(&thoughts.join("\n\n"))),
+    }
 }
 
 fn part(text: &str) -> String {

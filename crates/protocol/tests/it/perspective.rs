@@ -4,7 +4,7 @@ use selvedge_protocol::dialect::{self, EncodeOptions, Encoding};
 use selvedge_protocol::journal::{Batch, Event};
 use selvedge_protocol::json::Doc;
 use selvedge_protocol::perspective::{
-    Attribution, History, OthersTools, Policy, View, anthropic, gemini, openai,
+    Attribution, History, OthersTools, Policy, View, anthropic, gemini, openai, responses,
 };
 
 /// The events of the ThreadProtocol document's example thread.
@@ -134,7 +134,7 @@ fn openai_messages_of_both_agents() {
     let history = history(EXAMPLE);
     let first = View::Agent("agent_001", Policy::default());
     assert_eq!(
-        json(&openai(&history, first)),
+        json(&openai(&history, first, None)),
         json(
             r#"{"messages":[
             {"role":"user","content":"What's the weather like in Tokyo?"},
@@ -146,7 +146,7 @@ fn openai_messages_of_both_agents() {
     );
     let second = View::Agent("agent_002", policy(Attribution::Xml, OthersTools::Show));
     assert_eq!(
-        json(&openai(&history, second)),
+        json(&openai(&history, second, None)),
         json(
             r#"{"messages":[
             {"role":"user","content":[
@@ -177,7 +177,7 @@ const THINKING: &[&str] = &[
 fn anthropic_messages_keep_signed_thoughts_and_alternate() {
     let seen = View::Agent("a", policy(Attribution::Quote, OthersTools::Hide));
     assert_eq!(
-        json(&anthropic(&history(THINKING), seen)),
+        json(&anthropic(&history(THINKING), seen, None)),
         json(
             r#"{"system":"Be brief.","messages":[
             {"role":"user","content":[{"type":"text","text":"What is this?"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"//79"}}]},
@@ -191,7 +191,7 @@ fn anthropic_messages_keep_signed_thoughts_and_alternate() {
 fn gemini_contents_carry_the_signature_on_the_call() {
     let seen = View::Agent("a", policy(Attribution::None, OthersTools::Hide));
     assert_eq!(
-        json(&gemini(&history(THINKING), seen)),
+        json(&gemini(&history(THINKING), seen, None)),
         json(
             r#"{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[
             {"role":"user","parts":[{"text":"What is this?"},{"inlineData":{"mimeType":"image/png","data":"//79"}}]},
@@ -205,11 +205,100 @@ fn gemini_contents_carry_the_signature_on_the_call() {
 fn others_tools_are_summarised_on_request() {
     let seen = View::Agent("b", policy(Attribution::Prefix, OthersTools::Summarise));
     assert_eq!(
-        json(&gemini(&history(&THINKING[2..]), seen)),
+        json(&gemini(&history(&THINKING[2..]), seen, None)),
         json(
             r#"{"contents":[
             {"role":"user","parts":[{"text":"{agent:a}: [used the tool look]"},{"text":"{agent:a}: [used the tool never_returned]"},{"text":"{agent:a}: [the tool look failed]"}]},
             {"role":"model","parts":[{"text":"secret","thought":true},{"text":"I see\nnothing"}]}]}"#
         )
+    );
+}
+
+#[test]
+fn responses_items_carry_encrypted_thoughts_before_what_they_led_to() {
+    let lines = &[
+        r#"{"kind":"message","role":"system","content":"Be brief."}"#,
+        THINKING[1],
+        THINKING[2],
+        r#"{"kind":"thought-stream","taskId":"r","agentId":"a","thoughtId":"t","thoughtType":"thinking","verbosity":"normal","content":"Hm.","signature":"sealed","providerName":"openai"}"#,
+        r#"{"kind":"thought-stream","taskId":"r","agentId":"a","thoughtId":"u","thoughtType":"thinking","verbosity":"normal","content":"Other.","signature":"x","providerName":"anthropic"}"#,
+        THINKING[4],
+        THINKING[5],
+        r#"{"kind":"thought-stream","taskId":"r","agentId":"a","thoughtId":"v","thoughtType":"thinking","verbosity":"normal","content":"","signature":"led nowhere","providerName":"openai"}"#,
+        THINKING[6],
+        THINKING[7],
+        r#"{"kind":"message","role":"agent","agentId":"a","content":"It is dark."}"#,
+    ];
+    let seen = View::Agent("a", policy(Attribution::None, OthersTools::Hide));
+    assert_eq!(
+        json(&responses(&history(lines), seen, Some("You look."))),
+        json(
+            r#"{"instructions":"You look.\n\nBe brief.","input":[
+            {"type":"message","role":"user","content":[{"type":"input_text","text":"What is this?"},{"type":"input_image","image_url":"data:image/png;base64,//79","detail":"auto"}]},
+            {"type":"reasoning","summary":[{"type":"summary_text","text":"Hm."}],"encrypted_content":"sealed"},
+            {"type":"function_call","call_id":"c1","name":"look","arguments":"{\"x\":1}"},
+            {"type":"function_call_output","call_id":"c1","output":"too dark"},
+            {"type":"message","role":"assistant","content":[{"type":"output_text","text":"It is dark."}]}]}"#
+        )
+    );
+}
+
+#[test]
+fn the_system_prompt_comes_first_everywhere() {
+    let history = history(&THINKING[..2]);
+    let system = Some("You look.");
+    let first = |text: String, pointer: &str| json(&text).pointer(pointer).unwrap().clone();
+    let recorder = View::Recorder;
+    assert_eq!(first(openai(&history, recorder, system), "/messages/0/content"), "You look.");
+    assert_eq!(first(openai(&history, recorder, system), "/messages/1/content"), "Be brief.");
+    let both = "You look.\n\nBe brief.";
+    assert_eq!(first(anthropic(&history, recorder, system), "/system"), both);
+    assert_eq!(first(responses(&history, recorder, system), "/instructions"), both);
+    let parts = first(gemini(&history, recorder, system), "/systemInstruction/parts");
+    assert_eq!(parts, json(r#"[{"text":"You look."},{"text":"Be brief."}]"#));
+}
+
+#[test]
+fn thoughts_go_back_as_their_provider_gave_them() {
+    let thought = |id: &str, text: &str, provider: &str| {
+        format!(
+            r#"{{"kind":"thought-stream","taskId":"r","agentId":"a","thoughtId":"{id}","thoughtType":"thinking","verbosity":"normal","content":"{text}","signature":"{id}-sig","providerName":"{provider}"}}"#
+        )
+    };
+    let call = r#"{"kind":"tool-call","taskId":"r","agentId":"a","toolCallId":"c1","toolName":"look","arguments":{}}"#;
+    let done = r#"{"kind":"tool-complete","taskId":"r","toolCallId":"c1","toolName":"look","success":true,"result":"dark"}"#;
+    let said =
+        |thoughts: &[String], write: fn(&History, View<'_>, Option<&str>) -> String, at: &str| {
+            let mut lines: Vec<&str> = thoughts.iter().map(String::as_str).collect();
+            lines.extend([call, done]);
+            json(&write(&history(&lines), View::Recorder, None)).pointer(at).unwrap().clone()
+        };
+    // One whose text was left out is not one that was redacted.
+    let thoughts = [
+        thought("left-out", "", "anthropic"),
+        thought("hidden", "", "anthropic-redacted"),
+        thought("foreign", "No.", "google"),
+    ];
+    let blocks = said(&thoughts, anthropic, "/messages/0/content");
+    assert_eq!(
+        blocks,
+        json(
+            r#"[{"type":"thinking","thinking":"","signature":"left-out-sig"},
+            {"type":"redacted_thinking","data":"hidden-sig"},
+            {"type":"tool_use","id":"c1","name":"look","input":{}}]"#
+        )
+    );
+    // DeepSeek refuses a call without the thought that led to it; nobody else gets it.
+    let thoughts = [thought("t", "Look.", "deepseek"), thought("u", "No.", "anthropic")];
+    assert_eq!(said(&thoughts, openai, "/messages/0/reasoning_content"), "Look.");
+    // What signs a text that is whole already comes after it.
+    let after = history(&[
+        r#"{"kind":"message","role":"user","content":"Hi"}"#,
+        r#"{"kind":"content-delta","taskId":"r","agentId":"a","partId":"p","delta":"Hello","index":0}"#,
+        &thought("last", "", "google"),
+    ]);
+    assert_eq!(
+        json(&gemini(&after, View::Recorder, None))["contents"][1]["parts"],
+        json(r#"[{"text":"Hello"},{"text":"","thoughtSignature":"last-sig"}]"#)
     );
 }
