@@ -1,6 +1,7 @@
 //! Agents at work in threads: models, tools, the turn loop, the router.
 
 pub mod agent;
+pub mod config;
 pub mod journal;
 pub mod model;
 pub mod router;

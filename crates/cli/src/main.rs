@@ -3,9 +3,8 @@
 //! One file per command; what they share is [`input`] (reading sources piece by piece),
 //! [`output`], [`args`] and [`error`]. Nothing depends on this crate.
 //!
-//! Invariant: the exit code is 0 when all went well, 1 when `validate`, `verify` or
-//! `doctor` found something wrong, 2 when a
-//! command could not do its work.
+//! Invariant: the exit code is 0 when all went well, 1 when `validate`, `config check`, `verify` or
+//! `doctor` found something wrong, 2 when a command could not do its work.
 
 mod act;
 mod append;
@@ -14,11 +13,13 @@ mod artifacts;
 mod bench;
 mod canon;
 mod completions;
+mod config;
 mod convert;
 mod dialects;
 mod diff;
 mod doctor;
 mod error;
+mod findings;
 mod fork;
 mod input;
 mod inspect;
@@ -62,6 +63,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Serve(serve::Args),
+    Config(config::Args),
     Keys(keys::Args),
     Threads(lists::ThreadsArgs),
     Tail(tail::Args),
@@ -91,6 +93,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Serve(args) => serve::run(&args),
+        Command::Config(args) => config::run(&args),
         Command::Keys(args) => keys::run(&args),
         Command::Threads(args) => lists::threads(&args),
         Command::Search(args) => lists::search(&args),

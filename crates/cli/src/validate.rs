@@ -1,6 +1,5 @@
 //! `selvedge validate`: what is wrong with a source, and where.
 
-mod excerpt;
 mod json;
 mod text;
 
@@ -13,12 +12,9 @@ use selvedge_protocol::json::{Doc, SyntaxKind};
 use selvedge_protocol::validate::validate;
 
 use crate::args::{self, Format, Named};
-use crate::error::{COULD_NOT_RUN, Error};
+use crate::error::{COULD_NOT_RUN, Error, FOUND};
 use crate::input::{self, Source};
 use crate::output;
-
-/// The exit code for sources that are not valid.
-const INVALID: u8 = 1;
 
 /// Check sources against their dialects
 ///
@@ -62,7 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
             }
         };
         if !checked.report.is_valid() {
-            code = code.max(INVALID);
+            code = code.max(FOUND);
         }
         output::print(&match args.format {
             Format::Text => text::render(&checked),

@@ -1,43 +1,23 @@
-//! Findings for people: the source around each, and what is wrong there.
+//! Findings for people, and a line that sums them up.
 
-use std::fmt::{self, Write as _};
-use std::io::{self, IsTerminal};
+use std::fmt::Write as _;
 
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
-use selvedge_protocol::diagnostic::{self, Severity};
+use selvedge_protocol::diagnostic::Severity;
 
 use super::Checked;
-use super::excerpt::Excerpts;
 use crate::args;
-use crate::output::tame;
-
-/// So many findings are shown; the rest is counted.
-const SHOWN: usize = 50;
+use crate::findings::{self, counted};
 
 /// The findings of one source and a line that sums them up.
 pub(super) fn render(checked: &Checked) -> String {
-    let handler = GraphicalReportHandler::new_themed(theme()).with_width(100);
-    let mut out = String::new();
-    let found = checked.report.diagnostics();
-    let mut excerpts = Excerpts::new(checked.name.trim_matches('`'), &checked.bytes);
-    for finding in found.iter().take(SHOWN) {
-        let excerpt = finding.span.clone().map(|span| excerpts.around(span));
-        let finding = Finding { finding, message: tame(&finding.message), excerpt };
-        if handler.render_report(&mut out, &finding).is_err() {
-            let _ = writeln!(out, "{finding}");
-        }
-        out.push('\n');
-    }
+    let name = checked.name.trim_matches('`');
+    let mut out = findings::render(name, &checked.bytes, &checked.report);
     summary(checked, &mut out);
     out
 }
 
 fn summary(checked: &Checked, out: &mut String) {
     let found = checked.report.diagnostics();
-    let more = found.len().saturating_sub(SHOWN) + checked.report.dropped();
-    if more > 0 {
-        let _ = writeln!(out, "  … and {more} more\n");
-    }
     let name = checked.name.trim_matches('`');
     let dialect = checked.dialect.map_or("in any dialect", |dialect| dialect.id.name());
     let count = |severity| found.iter().filter(|f| f.severity == severity).count();
@@ -55,66 +35,4 @@ fn summary(checked: &Checked, out: &mut String) {
         let errors = counted(errors, "error");
         writeln!(out, "{bad}✗{bad:#} {name}: not valid {dialect}, {errors}{notes}")
     };
-}
-
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-/// Colours are for terminals.
-fn theme() -> GraphicalTheme {
-    match anstream::AutoStream::choice(&io::stdout()) {
-        anstream::ColorChoice::Never => GraphicalTheme::unicode_nocolor(),
-        _ if io::stdout().is_terminal() => GraphicalTheme::unicode(),
-        _ => GraphicalTheme::unicode_nocolor(),
-    }
-}
-
-/// A finding as miette wants it.
-struct Finding<'a> {
-    finding: &'a diagnostic::Diagnostic,
-    message: String,
-    excerpt: Option<super::excerpt::Excerpt>,
-}
-
-impl fmt::Display for Finding<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl fmt::Debug for Finding<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.message)
-    }
-}
-
-impl std::error::Error for Finding<'_> {}
-
-impl Diagnostic for Finding<'_> {
-    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new(self.finding.code))
-    }
-
-    fn severity(&self) -> Option<miette::Severity> {
-        Some(match self.finding.severity {
-            Severity::Error => miette::Severity::Error,
-            Severity::Warning => miette::Severity::Warning,
-        })
-    }
-
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        let pointer = tame(&self.finding.pointer);
-        (!pointer.is_empty()).then(|| Box::new(format!("at {pointer}")) as Box<dyn fmt::Display>)
-    }
-
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        self.excerpt.as_ref().map(|excerpt| excerpt as &dyn SourceCode)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let excerpt = self.excerpt.as_ref()?;
-        let label = LabeledSpan::new_primary_with_span(None, excerpt.label());
-        Some(Box::new(std::iter::once(label)))
-    }
 }

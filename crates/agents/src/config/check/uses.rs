@@ -1,0 +1,184 @@
+//! What agents may use: names and globs become tools.
+
+use std::collections::BTreeMap;
+
+use super::{Check, is_tool_name, shown};
+use crate::config::glob::fits;
+use crate::config::plan::{Doer, Tool, Use};
+use crate::config::source::join;
+use crate::script::Script;
+
+/// What can be done with artifacts, and what a model calls the tool for it.
+pub(in crate::config) const ARTIFACTS: &[(&str, &str)] = &[
+    ("create", "create_artifact"),
+    ("append", "append_artifact"),
+    ("update", "update_artifact"),
+    ("list", "list_artifacts"),
+    ("read", "read_artifact"),
+];
+
+/// What is used, by the name that a model calls it by.
+type Used = BTreeMap<String, Use>;
+
+impl Check<'_> {
+    /// What the entries of `tools` mean.
+    pub(super) fn uses(&mut self, at: &str, id: &str, entries: &[String]) -> Vec<Use> {
+        let mut used = Used::new();
+        let mut out = Vec::new();
+        for (i, entry) in entries.iter().enumerate() {
+            let at = format!("{}/{i}", join(at, "tools"));
+            for found in self.meant(&at, id, entry) {
+                if let Some(name) = called(&found) {
+                    let name = name.to_owned();
+                    match used.get(&name) {
+                        // A glob may fit what another entry names.
+                        Some(other) if *other == found && entry.contains('*') => continue,
+                        Some(_) => {
+                            let message = format!("the agent has a tool `{name}` already");
+                            self.page.error("config-duplicate-tool", &at, message);
+                            continue;
+                        }
+                        None => used.insert(name, found.clone()),
+                    };
+                }
+                if !out.contains(&found) || called(&found).is_some() {
+                    out.push(found);
+                } else {
+                    let message = format!("there is `{}` already", shown(entry));
+                    self.page.error("config-duplicate-tool", &at, message);
+                }
+            }
+        }
+        out
+    }
+
+    /// What one entry means.
+    fn meant(&mut self, at: &str, id: &str, entry: &str) -> Vec<Use> {
+        match entry.split_once('/') {
+            None => {
+                let known = self.names("tools");
+                self.fitting(at, "tool", entry, &known, Use::Tool)
+            }
+            Some(("agents", glob)) => {
+                let mut known = self.names("agents");
+                if glob.contains('*') {
+                    known.retain(|other| other != id);
+                }
+                let found = self.fitting(at, "agent", glob, &known, Use::Agent);
+                for agent in found.iter().filter_map(called) {
+                    if !is_tool_name(agent) {
+                        let message = format!(
+                            "no model takes a tool `{}`: give it another name as a tool of kind \
+                             `agent`",
+                            shown(agent)
+                        );
+                        self.page.error("config-tool-name", at, message);
+                    }
+                }
+                found
+            }
+            Some(("artifacts", glob)) => {
+                let known: Vec<_> = ARTIFACTS.iter().map(|(name, _)| (*name).to_owned()).collect();
+                self.fitting(at, "artifact tool", glob, &known, Use::Artifact)
+            }
+            Some((server, tools)) => {
+                let known = self.names("mcp");
+                if !known.iter().any(|name| name == server) {
+                    self.unknown(at, "MCP server", server, &known);
+                    return Vec::new();
+                }
+                if tools.is_empty() {
+                    let message = format!("which tools? `{server}/*` is all of them");
+                    self.page.error("config-unknown-name", at, message);
+                    return Vec::new();
+                }
+                vec![Use::Server { name: server.to_owned(), tools: tools.to_owned() }]
+            }
+        }
+    }
+
+    fn fitting(
+        &mut self,
+        at: &str,
+        what: &str,
+        glob: &str,
+        known: &[String],
+        make: fn(String) -> Use,
+    ) -> Vec<Use> {
+        let found: Vec<_> = known.iter().filter(|name| fits(glob, name)).cloned().collect();
+        if found.is_empty() {
+            let elsewhere = (what == "tool").then(|| self.elsewhere(glob)).flatten();
+            match elsewhere {
+                Some(message) => self.page.error("config-unknown-name", at, message),
+                None if glob.contains('*') => {
+                    let message = format!("`{}` fits no {what}", shown(glob));
+                    self.page.error("config-unknown-name", at, message);
+                }
+                None => self.unknown(at, what, glob, known),
+            }
+        }
+        found.into_iter().map(make).collect()
+    }
+
+    /// What else has that name.
+    fn elsewhere(&self, name: &str) -> Option<String> {
+        let has = |section: &str| self.names(section).iter().any(|known| known == name);
+        if has("mcp") {
+            Some(format!("`{name}` is an MCP server: `{name}/*` is all of its tools"))
+        } else if has("agents") {
+            Some(format!("`{name}` is an agent: write `agents/{name}`"))
+        } else if name == "artifacts" {
+            Some("`artifacts/*` is all of those tools".to_owned())
+        } else {
+            None
+        }
+    }
+
+    /// Whether a script calls what its agent has.
+    pub(super) fn script_calls(&mut self, at: &str, script: &Script, uses: &[Use], tools: &[Tool]) {
+        // Which tools a server has is not known before it runs.
+        if uses.iter().any(|used| matches!(used, Use::Server { .. })) {
+            return;
+        }
+        let has: Vec<_> = uses.iter().filter_map(called).map(str::to_owned).collect();
+        let inline = self.page.get(&join(at, "script")).is_some();
+        for (i, rule) in script.rules.iter().enumerate() {
+            for (j, line) in rule.lines.iter().enumerate() {
+                for (k, (name, arguments)) in line.calls.iter().enumerate() {
+                    let call = format!("{at}/script/rules/{i}/lines/{j}/calls/{k}");
+                    let (at, args) = match inline {
+                        true => (join(&call, "tool"), join(&call, "arguments")),
+                        false => (join(at, "script_file"), join(at, "script_file")),
+                    };
+                    if !has.contains(name) {
+                        self.unknown(&at, "tool of this agent", name, &has);
+                    } else if let Some(message) = misfit(tools, name, arguments) {
+                        self.page.error("config-script", &args, message);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a model calls it; nothing for the tools of a server, which are not known yet.
+pub(in crate::config) fn called(used: &Use) -> Option<&str> {
+    match used {
+        Use::Tool(name) | Use::Agent(name) => Some(name),
+        Use::Artifact(name) => {
+            ARTIFACTS.iter().find(|(done, _)| done == name).map(|(_, called)| *called)
+        }
+        Use::Server { .. } => None,
+    }
+}
+
+/// Why a tool does not take arguments. What is filled in later is not judged.
+fn misfit(tools: &[Tool], name: &str, arguments: &serde_json::Value) -> Option<String> {
+    let tool = tools.iter().find(|tool| tool.spec.name == name)?;
+    if matches!(tool.doer, Doer::Agent(_)) || arguments.to_string().contains("{input}") {
+        return None;
+    }
+    let validator = jsonschema::validator_for(&tool.spec.schema).ok()?;
+    let error = validator.validate(arguments).err()?;
+    Some(format!("`{name}` does not take these arguments: {}", error.masked()))
+}

@@ -1,0 +1,74 @@
+//! `script` of an agent, or a file with one.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::Period;
+
+/// What an agent without a model says.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// How long a word takes; no time, if it is not said.
+    pub pace: Option<Period>,
+    /// What to say to what; the first rule that fits.
+    #[schemars(length(min = 1))]
+    pub rules: Vec<Rule>,
+}
+
+/// What to say to something.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Fits if what the user said last has this in it, upper or lower case; empty fits always.
+    #[serde(default)]
+    pub when: String,
+    /// What to say at each model call of the turn; the last again if there are more.
+    #[schemars(length(min = 1))]
+    pub lines: Vec<Line>,
+}
+
+/// What is said at one model call. `{input}` is what the user said last.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(extend("minProperties" = 1))]
+pub struct Line {
+    /// A thought.
+    pub think: String,
+    /// The answer.
+    pub say: String,
+    /// Tools to call.
+    pub calls: Vec<Call>,
+    /// Fails instead, after what was said.
+    pub fail: Option<Fail>,
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// The tool, by the name that a model would call it by.
+    pub tool: String,
+    /// Its arguments.
+    #[serde(default)]
+    pub arguments: Map<String, Value>,
+}
+
+/// How a model can fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fail {
+    /// It has too much to do.
+    Busy,
+    /// It cannot be reached.
+    Connection,
+    /// It fails by itself.
+    Provider,
+    /// The key is not valid.
+    Unauthorized,
+    /// The conversation is too long.
+    TooLong,
+    /// It does not take the request.
+    Refused,
+}

@@ -1,0 +1,188 @@
+//! What is wrong with a configuration: every finding, in the file where it is.
+//!
+//! Invariant: no text that may be a secret is in a finding, nor in the text it is shown in.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::ops::Range;
+
+use selvedge_protocol::diagnostic::{MAX_DIAGNOSTICS, Report};
+use serde_json::Value;
+
+use super::secret;
+use super::shape::Shape;
+use super::source::Source;
+
+/// What is wrong with a configuration.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// The configuration, and files that it names.
+    pub files: Vec<Examined>,
+}
+
+/// A file and what is wrong with it.
+#[derive(Debug)]
+pub struct Examined {
+    /// Its name, as it was given.
+    pub name: String,
+    /// Its text, with stars for what may be a secret. Spans of the report are places in it.
+    pub text: String,
+    /// What was found.
+    pub report: Report,
+}
+
+impl Findings {
+    /// How many errors there are.
+    pub fn count(&self) -> usize {
+        let count = |file: &Examined| file.report.diagnostics().len() + file.report.dropped();
+        self.files.iter().map(count).sum()
+    }
+}
+
+/// One line for each finding, for a log.
+impl fmt::Display for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for file in &self.files {
+            for found in file.report.diagnostics() {
+                let at = found.span.as_ref().map_or(0, |span| span.start);
+                let before = file.text.get(..at).unwrap_or_default();
+                let line = before.matches('\n').count() + 1;
+                let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+                writeln!(f, "{}:{line}:{column}: {}", file.name, found.message)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Findings {}
+
+/// A file that is being examined.
+#[derive(Debug)]
+pub(super) struct Page {
+    name: String,
+    text: String,
+    /// What it says.
+    pub(super) source: Source,
+    found: Vec<Found>,
+    /// Findings that are counted only.
+    more: usize,
+    secrets: HashSet<String>,
+}
+
+#[derive(Debug)]
+struct Found {
+    code: &'static str,
+    pointer: String,
+    span: Option<Range<usize>>,
+    message: String,
+}
+
+impl Page {
+    /// Reads a file, and finds what its syntax, its schema, and the rule that it has no secrets
+    /// can tell.
+    pub(super) fn read(name: &str, bytes: &[u8], shape: &Shape) -> Self {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let (source, mistakes) = Source::read(&text);
+        let mut page = Self {
+            name: name.to_owned(),
+            text,
+            source,
+            found: Vec::new(),
+            more: 0,
+            secrets: HashSet::new(),
+        };
+        if let Err(error) = std::str::from_utf8(bytes) {
+            let message = format!("the file is not UTF-8: invalid byte at {}", error.valid_up_to());
+            page.add("config-syntax", "", None, message);
+        }
+        for (span, message) in mistakes {
+            page.add("config-syntax", "", span, message);
+        }
+        let secrets = secret::literals(&page.source);
+        for secret in &secrets {
+            page.error("config-secret", &secret.pointer, &secret.message);
+            page.secrets.insert(secret.pointer.clone());
+        }
+        page.hide(secrets.iter().map(|secret| secret.pointer.as_str()));
+        if page.found.iter().all(|found| found.code != "config-syntax") {
+            shape.check(&mut page);
+        }
+        page
+    }
+
+    /// Whether nothing was found at a pointer, nor in what it points to.
+    pub(super) fn is_sound(&self, pointer: &str) -> bool {
+        self.more == 0
+            && !self.found.iter().any(|found| {
+                let rest = found.pointer.strip_prefix(pointer);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+    }
+
+    /// The value at a pointer.
+    pub(super) fn get(&self, pointer: &str) -> Option<&Value> {
+        self.source.value.pointer(pointer)
+    }
+
+    /// Something is wrong with the value at a pointer.
+    pub(super) fn error(&mut self, code: &'static str, pointer: &str, message: impl Into<String>) {
+        let span = self.source.value_at(pointer);
+        self.add(code, pointer, span, message.into());
+    }
+
+    /// Something is wrong with what the name of a value says.
+    pub(super) fn error_of_name(
+        &mut self,
+        code: &'static str,
+        pointer: &str,
+        message: impl Into<String>,
+    ) {
+        let span = self.source.key_at(pointer);
+        self.add(code, pointer, span, message.into());
+    }
+
+    fn add(
+        &mut self,
+        code: &'static str,
+        pointer: &str,
+        span: Option<Range<usize>>,
+        message: String,
+    ) {
+        // A secret is told as such, and nothing else of it.
+        if self.secrets.contains(pointer) {
+            return;
+        }
+        if self.found.len() < MAX_DIAGNOSTICS {
+            self.found.push(Found { code, pointer: pointer.to_owned(), span, message });
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Puts stars where secrets are, each byte one.
+    fn hide<'a>(&mut self, pointers: impl Iterator<Item = &'a str>) {
+        let spans = pointers.filter_map(|pointer| self.source.value_at(pointer));
+        let spans: Vec<_> = spans.chain(secret::known(&self.text)).collect();
+        for span in spans {
+            if self.text.get(span.clone()).is_some() {
+                self.text.replace_range(span.clone(), &"*".repeat(span.len()));
+            }
+        }
+    }
+
+    /// What was found, in the order of the text; nothing if nothing was.
+    pub(super) fn examined(mut self) -> Option<Examined> {
+        self.found.sort_by_key(|found| found.span.as_ref().map_or(0, |span| span.start));
+        let mut report = Report::new();
+        for found in &self.found {
+            report.error(found.code, &found.pointer, found.span.clone(), &found.message);
+        }
+        for _ in 0..self.more {
+            // One more than is kept is counted.
+            report.error("config-value", "", None, "");
+        }
+        let (name, text) = (self.name, self.text);
+        (!report.is_valid()).then_some(Examined { name, text, report })
+    }
+}
