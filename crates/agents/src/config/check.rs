@@ -84,24 +84,24 @@ impl Check<'_> {
     /// What a section has, without what the schema does not allow.
     fn entries<T: DeserializeOwned>(&mut self, section: &str) -> BTreeMap<String, T> {
         let mut out = BTreeMap::new();
-        for name in self.names(section) {
+        let names = self.names(section);
+        // The schema has refused it, and everything could mean everything.
+        let names = if names.len() > file::MOST { Vec::new() } else { names };
+        for name in names {
             let at = join(&format!("/{section}"), &name);
-            if let Some(entry) = self.table(&at) {
+            if let Some(entry) = self.page.table(&at) {
                 out.insert(name, entry);
             }
         }
         out
     }
 
-    /// What a table says, unless the schema does not allow it.
-    fn table<T: DeserializeOwned>(&mut self, at: &str) -> Option<T> {
-        let value = self.page.get(at).filter(|_| self.page.is_sound(at))?;
-        match T::deserialize(value) {
-            Ok(table) => Some(table),
-            Err(error) => {
-                self.page.error_of_name("config-value", at, error.to_string());
-                None
-            }
+    /// A field that is needed is not there.
+    fn missing(&mut self, at: &str, fields: &[&str]) {
+        if fields.iter().all(|field| self.page.lacks(&join(at, field))) {
+            let fields: Vec<_> = fields.iter().map(|field| format!("`{field}`")).collect();
+            let message = format!("{} is missing", fields.join(" or "));
+            self.page.error_of_name("config-missing-field", at, message);
         }
     }
 
@@ -109,7 +109,7 @@ impl Check<'_> {
     fn refuse_fields(&mut self, at: &str, kind: &str, fields: &[&str]) {
         for field in fields {
             let at = join(at, field);
-            if self.page.get(&at).is_some() {
+            if !self.page.lacks(&at) {
                 let message = format!("`{field}` means nothing with {kind}");
                 self.page.error_of_name("config-kind", &at, message);
             }
@@ -186,7 +186,8 @@ impl Check<'_> {
             (Some(name), None) => (self.variable(&at_env, name)?, at_env),
             (None, Some(path)) => (self.file(&at_file, path)?, at_file),
             (None, None) => {
-                let name = source.usual?;
+                let said = !self.page.lacks(&at_env) || !self.page.lacks(&at_file);
+                let name = source.usual.filter(|_| !said)?;
                 let Some(key) = (self.variables)(name) else {
                     let message = format!(
                         "the variable `{name}` is not set; name another with `key_env`, or a \
@@ -201,7 +202,11 @@ impl Check<'_> {
         let (text, at) = key;
         let text = text.trim();
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            self.page.error("config-key", &at, "what is there is not a key: it is no ASCII text");
+            self.page.error(
+                "config-key",
+                &at,
+                "what is there is no key: a key is visible ASCII text",
+            );
             return None;
         }
         Some(Secret::new(text.to_owned()))

@@ -21,22 +21,25 @@ pub use script::{Call, Fail, Line, Rule, Script};
 pub use shared::{Bounds, Hidden, Names, Period, Text};
 pub use tool::{InterruptedName, Method, Server, Tool, ToolKind};
 
+/// Entries of a section.
+pub(super) const MOST: usize = 1000;
+
 /// Agents, the models and tools they use, how they are routed, and what they may spend.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(title = "selvedge.toml")]
 pub struct File {
     /// Models, by the names that agents call them by.
-    #[schemars(extend("maxProperties" = 1000))]
+    #[schemars(extend("maxProperties" = MOST))]
     pub models: BTreeMap<String, Model>,
     /// Agents, by their ids in threads.
-    #[schemars(extend("maxProperties" = 1000))]
+    #[schemars(extend("maxProperties" = MOST))]
     pub agents: BTreeMap<String, Agent>,
     /// MCP servers, by name. Agents use their tools as `NAME/tool` or `NAME/*`.
-    #[schemars(extend("maxProperties" = 1000))]
+    #[schemars(extend("maxProperties" = MOST))]
     pub mcp: BTreeMap<String, Server>,
     /// Tools, by the names that models call them by.
-    #[schemars(extend("maxProperties" = 1000))]
+    #[schemars(extend("maxProperties" = MOST))]
     pub tools: BTreeMap<String, Tool>,
     /// Where envelopes go.
     pub router: Router,

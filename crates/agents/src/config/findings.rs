@@ -7,6 +7,7 @@ use std::fmt;
 use std::ops::Range;
 
 use selvedge_protocol::diagnostic::{MAX_DIAGNOSTICS, Report};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::secret;
@@ -56,6 +57,22 @@ impl fmt::Display for Findings {
 }
 
 impl std::error::Error for Findings {}
+
+/// Removes a member, with the list it is in.
+fn remove(value: &mut Value, tokens: &[&str]) {
+    let [token, rest @ ..] = tokens else {
+        *value = Value::Null;
+        return;
+    };
+    let Some(members) = value.as_object_mut() else { return };
+    let name = token.replace("~1", "/").replace("~0", "~");
+    match members.get_mut(&name) {
+        Some(member) if member.is_object() && !rest.is_empty() => remove(member, rest),
+        _ => {
+            members.remove(&name);
+        }
+    }
+}
 
 /// A file that is being examined.
 #[derive(Debug)]
@@ -111,18 +128,37 @@ impl Page {
         page
     }
 
-    /// Whether nothing was found at a pointer, nor in what it points to.
-    pub(super) fn is_sound(&self, pointer: &str) -> bool {
-        self.more == 0
-            && !self.found.iter().any(|found| {
-                let rest = found.pointer.strip_prefix(pointer);
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            })
+    /// Whether a value was left out: one that is there and is wrong was told already.
+    pub(super) fn lacks(&self, pointer: &str) -> bool {
+        self.source.value.pointer(pointer).is_none()
     }
 
-    /// The value at a pointer.
-    pub(super) fn get(&self, pointer: &str) -> Option<&Value> {
-        self.source.value.pointer(pointer)
+    /// Whether a value is this word, or was left out because it usually is.
+    pub(super) fn is_word(&self, pointer: &str, word: &str) -> bool {
+        self.source.value.pointer(pointer).is_none_or(|value| value == word)
+    }
+
+    /// What a table says, without the members that are wrong. Nothing if it is not a table at all,
+    /// or does without something that it needs.
+    pub(super) fn table<T: DeserializeOwned>(&mut self, pointer: &str) -> Option<T> {
+        let mut value = self.source.value.pointer(pointer)?.clone();
+        let inside = |found: &Found| {
+            let rest = found.pointer.strip_prefix(pointer)?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| rest.to_owned())
+        };
+        let wrong: Vec<_> = self.found.iter().filter_map(inside).collect();
+        for rest in &wrong {
+            let tokens: Vec<_> = rest.split('/').skip(1).collect();
+            remove(&mut value, &tokens);
+        }
+        match T::deserialize(value) {
+            Ok(table) => Some(table),
+            Err(_) if !wrong.is_empty() || self.more > 0 => None,
+            Err(error) => {
+                self.error_of_name("config-value", pointer, error.to_string());
+                None
+            }
+        }
     }
 
     /// Something is wrong with the value at a pointer.

@@ -91,7 +91,9 @@ fn literal(pointer: &str, text: &str) -> Option<Literal> {
         return None;
     }
     let table = parent.rsplit_once('/').map_or("", |(_, table)| table);
-    let instead = if matches!(table, "headers" | "env") {
+    let instead = if parent.ends_with("/args") {
+        "hand it to the program in `env`".to_owned()
+    } else if matches!(table, "headers" | "env") {
         format!("write `{name} = {{ env = \"VARIABLE\" }}` or `{{ file = \"PATH\" }}`")
     } else {
         "name a variable with `key_env`, or a file with `key_file`".to_owned()

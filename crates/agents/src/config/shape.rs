@@ -157,7 +157,7 @@ enum Spot {
 }
 
 /// What a keyword says, without the value, which may be long or secret.
-fn plain(kind: &ValidationErrorKind) -> String {
+pub(super) fn plain(kind: &ValidationErrorKind) -> String {
     match kind {
         ValidationErrorKind::Type { kind: TypeKind::Single(kind) } => {
             let name = match kind.as_str() {
@@ -180,6 +180,9 @@ fn plain(kind: &ValidationErrorKind) -> String {
             format!("must have at most {limit} entries")
         }
         ValidationErrorKind::Pattern { pattern } => format!("must match {pattern}"),
+        ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::Enum { .. } => {
+            "this value is not allowed here".to_owned()
+        }
         other => format!("is not what `{}` of the schema allows", other.keyword()),
     }
 }

@@ -4,6 +4,7 @@
 mod acts;
 mod branch;
 mod canon;
+mod config;
 mod convert;
 mod docs;
 mod doctor;

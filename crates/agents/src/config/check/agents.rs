@@ -53,6 +53,9 @@ impl Check<'_> {
     fn agent(&mut self, id: String, agent: file::Agent, tools: &[Tool]) -> Option<Agent> {
         let at = join("/agents", &id);
         self.name(&at, &id);
+        if agent.kind == AgentKind::default() && !self.page.is_word(&join(&at, "kind"), "model") {
+            return None;
+        }
         let others = FIELDS.iter().filter(|(_, kinds)| !kinds.contains(&agent.kind));
         let others: Vec<_> = others.map(|(field, _)| *field).collect();
         self.refuse_fields(&at, &format!("kind `{}`", agent.kind.name()), &others);
@@ -76,7 +79,7 @@ impl Check<'_> {
         });
         let work = self.work(at, id, agent);
         let Some(names) = &agent.model else {
-            self.page.error_of_name("config-missing-field", at, "`model` is missing");
+            self.missing(at, &["model"]);
             return None;
         };
         let known = self.names("models");
@@ -101,10 +104,7 @@ impl Check<'_> {
         tools: &[Tool],
     ) -> Option<Kind> {
         let work = self.work(at, id, agent);
-        if agent.script.is_none() && agent.script_file.is_none() {
-            let message = "`script` or `script_file` is missing";
-            self.page.error_of_name("config-missing-field", at, message);
-        }
+        self.missing(at, &["script", "script_file"]);
         let inline = agent.script.as_ref().map(|script| build::script(id, script));
         let script = self.either(at, ("script", "script_file"), inline, |check| {
             check.script_file(at, id, agent.script_file.as_ref()?)
@@ -125,11 +125,9 @@ impl Check<'_> {
                 return None;
             }
         };
-        let page =
+        let mut page =
             Page::read(&full.display().to_string(), &bytes, &Shape::new(file::script_schema()));
-        let script = page.is_sound("").then(|| page.get("")).flatten();
-        let script: Option<file::Script> =
-            script.and_then(|script| serde::Deserialize::deserialize(script).ok());
+        let script: Option<file::Script> = page.table("");
         let script = script.map(|script| build::script(id, &script));
         if let Some(examined) = page.examined() {
             // Several agents may share a script; it is told once.
@@ -151,7 +149,7 @@ impl Check<'_> {
         read: impl FnOnce(&mut Self) -> Option<T>,
     ) -> Option<T> {
         let (at_here, at_there) = (join(at, here), join(at, there));
-        if self.page.get(&at_here).is_some() && self.page.get(&at_there).is_some() {
+        if !self.page.lacks(&at_here) && !self.page.lacks(&at_there) {
             let message = format!("there is `{here}` already");
             self.page.error_of_name("config-kind", &at_there, message);
             return value;
@@ -164,7 +162,7 @@ impl Check<'_> {
         let key = self.key(at, &KeySource { env, file, usual: None });
         let headers = self.headers(&join(at, "headers"), &agent.headers);
         let Some(url) = &agent.url else {
-            self.page.error_of_name("config-missing-field", at, "`url` is missing");
+            self.missing(at, &["url"]);
             return None;
         };
         let url = self.url(&join(at, "url"), url)?;

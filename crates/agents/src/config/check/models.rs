@@ -16,11 +16,12 @@ impl Check<'_> {
         self.name(&at, &name);
         let base_url = match &model.base_url {
             Some(url) => Some(self.base_url(&join(&at, "base_url"), url)?),
-            None if model.provider == Provider::OpenaiCompatible => {
-                self.page.error_of_name("config-missing-field", &at, "`base_url` is missing");
-                return None;
+            None => {
+                if model.provider == Provider::OpenaiCompatible {
+                    self.missing(&at, &["base_url"]);
+                }
+                None
             }
-            None => None,
         };
         // Whoever stands in for a vendor may work without a key.
         let usual = model.provider.usual_variable();

@@ -12,7 +12,7 @@ use crate::config::source::join;
 impl Check<'_> {
     /// Where envelopes go: the document's rules, and over them those of the file.
     pub(super) fn router(&mut self, agents: &[Agent], models: &[Model]) -> Router {
-        let said: file::Router = self.table("/router").unwrap_or_default();
+        let said: file::Router = self.page.table("/router").unwrap_or_default();
         let known = self.names("agents");
         let usual = Policy::default();
         let mut rules = Vec::new();
@@ -40,7 +40,7 @@ impl Check<'_> {
 
     /// What may be spent. Who counts money must know prices.
     pub(super) fn budget(&mut self, agents: &[Agent], models: &[Model]) -> Budget {
-        let budget: Budget = self.table("/budget").unwrap_or_default();
+        let budget: Budget = self.page.table("/budget").unwrap_or_default();
         let all = [&budget.thread, &budget.task, &budget.agent];
         let everyone = all.iter().any(|bounds| bounds.cost.is_some());
         let mut priced = BTreeSet::new();
@@ -53,7 +53,7 @@ impl Check<'_> {
             }
         }
         for model in models.iter().filter(|model| priced.contains(&*model.name)) {
-            if model.price.is_none() {
+            if self.page.lacks(&join(&join("/models", &model.name), "price")) {
                 let message = "a budget counts money, and `price` is missing";
                 self.page.error_of_name("config-price", &join("/models", &model.name), message);
             }

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use jsonschema::error::ValidationErrorKind;
 use serde_json::{Value, json};
 
 use super::{Check, did_you_mean, is_tool_name, shown};
 use crate::config::file::{self, InterruptedName, ToolKind};
 use crate::config::plan::{Doer, Reach, Server, Tool, Way};
+use crate::config::shape::plain;
 use crate::config::source::join;
 use crate::model::ToolSpec;
 use crate::tool::{Consent, Interrupted};
@@ -57,8 +59,7 @@ impl Check<'_> {
                 return None;
             }
             (None, None) => {
-                let message = "`command` or `url` is missing";
-                self.page.error_of_name("config-missing-field", &at, message);
+                self.missing(&at, &["command", "url"]);
                 return None;
             }
         };
@@ -82,16 +83,12 @@ impl Check<'_> {
         self.tool_name(&at, &name);
         let schema = self.schema(&at, &tool);
         let http = ["url", "method", "headers", "allow_private"];
-        let missing = |check: &mut Self, field: &str| {
-            let message = format!("`{field}` is missing");
-            check.page.error_of_name("config-missing-field", &at, message);
-        };
         let doer = match tool.kind {
             ToolKind::Http => {
                 self.refuse_fields(&at, "kind `http`", &["agent"]);
                 let headers = self.headers(&join(&at, "headers"), &tool.headers);
                 let Some(url) = tool.url else {
-                    missing(self, "url");
+                    self.missing(&at, &["url"]);
                     return None;
                 };
                 self.template(&join(&at, "url"), &url, schema.as_ref());
@@ -106,7 +103,7 @@ impl Check<'_> {
             ToolKind::Agent => {
                 self.refuse_fields(&at, "kind `agent`", &http);
                 let Some(agent) = tool.agent else {
-                    missing(self, "agent");
+                    self.missing(&at, &["agent"]);
                     return None;
                 };
                 let agents = self.names("agents");
@@ -143,6 +140,10 @@ impl Check<'_> {
                     }
                 };
                 (schema, at_file, Some(Path::new(path)))
+            }
+            // It was told what is wrong with it.
+            (None, None) if !self.page.lacks(&at_table) || !self.page.lacks(&at_file) => {
+                return None;
             }
             (None, None) if tool.kind == ToolKind::Agent => return Some(prompt()),
             (None, None) => return Some(json!({"type": "object", "properties": {}})),
@@ -197,15 +198,21 @@ pub(in crate::config) fn prompt() -> Value {
 fn check_schema(schema: &Value) -> Result<(), (String, String)> {
     if let Err(error) = jsonschema::meta::validate(schema) {
         let at = error.instance_path().as_str().to_owned();
-        return Err((at, format!("not a JSON Schema: {}", error.masked())));
+        return Err((at, format!("not a JSON Schema: {}", plain(error.kind()))));
     }
     if schema.get("type").is_some_and(|kind| kind != "object") {
-        return Err(("/type".to_owned(), "arguments are an object: `type` must be it".to_owned()));
+        return Err(("/type".to_owned(), "`type` must be `object`, as arguments are".to_owned()));
     }
     match jsonschema::validator_for(schema) {
         Ok(_) => Ok(()),
         Err(error) => {
-            Err((error.instance_path().as_str().to_owned(), format!("not a JSON Schema: {error}")))
+            let reason = match error.kind() {
+                ValidationErrorKind::Referencing(_) => {
+                    "it refers to something that is not in it".to_owned()
+                }
+                _ => shown(&error.to_string()),
+            };
+            Err((error.instance_path().as_str().to_owned(), format!("not a JSON Schema: {reason}")))
         }
     }
 }

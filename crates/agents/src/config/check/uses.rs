@@ -141,7 +141,7 @@ impl Check<'_> {
             return;
         }
         let has: Vec<_> = uses.iter().filter_map(called).map(str::to_owned).collect();
-        let inline = self.page.get(&join(at, "script")).is_some();
+        let inline = !self.page.lacks(&join(at, "script"));
         for (i, rule) in script.rules.iter().enumerate() {
             for (j, line) in rule.lines.iter().enumerate() {
                 for (k, (name, arguments)) in line.calls.iter().enumerate() {
