@@ -51,15 +51,15 @@ pub struct File {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Router {
-    /// Which agents take an intent, the first that can. Intents that are not here go by the rules
-    /// of the envelope's document: `plan`, `reflect` and `finalize` to the first agent with a GPT,
-    /// `decompose`, `summarize` and `analyze` to the first with a Claude, `execute`, `tool.call`
-    /// and `retrieve` to the first with a Gemini.
-    pub rules: BTreeMap<Intent, Names>,
+    /// Which agent takes an intent. Intents that are not here go by the rules of the envelope's
+    /// document: `plan`, `reflect` and `finalize` to the agent `gpt5` or the first with a GPT,
+    /// `decompose`, `summarize` and `analyze` to `claude` or the first with a Claude, `execute`,
+    /// `tool.call` and `retrieve` to `gemini` or the first with a Gemini.
+    pub rules: BTreeMap<Intent, String>,
     /// Confidence below this is reflected on by another model; 0.5 if it is not said.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub threshold: Option<f64>,
-    /// Envelopes that a chain may have; 16 if it is not said.
+    /// Hops of one envelope, at most; 8 if it is not said.
     #[schemars(range(min = 1, max = 1000))]
     pub hops: Option<u32>,
 }

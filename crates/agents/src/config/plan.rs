@@ -13,6 +13,7 @@ use super::file::{Bounds, Budget, Method, Price, Provider, Thinking, WhileWaitin
 use super::secret::Secret;
 use crate::agent::Limits;
 use crate::model::ToolSpec;
+use crate::router::Rules;
 use crate::script::Script;
 use crate::tool::{Consent, Interrupted};
 
@@ -28,7 +29,7 @@ pub struct Config {
     /// Agents, in the order of the file.
     pub agents: Vec<Agent>,
     /// Where envelopes go.
-    pub router: Router,
+    pub router: Rules,
     /// What may be spent before someone is asked.
     pub budget: Budget,
 }
@@ -249,15 +250,4 @@ pub enum Use {
     },
     /// Another agent.
     Agent(String),
-}
-
-/// Where envelopes go.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Router {
-    /// Intent to agents, the first that can.
-    pub rules: Vec<(String, Vec<String>)>,
-    /// Confidence below this is reflected on.
-    pub threshold: f64,
-    /// Envelopes that a chain may have.
-    pub hops: usize,
 }

@@ -207,3 +207,7 @@ pub(super) fn did_you_mean<'a>(name: &str, known: impl Iterator<Item = &'a str>)
         _ => String::new(),
     }
 }
+
+#[cfg(test)]
+#[path = "shape_tests.rs"]
+mod tests;

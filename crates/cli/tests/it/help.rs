@@ -21,6 +21,7 @@ fn every_command_explains_itself_with_examples() {
         let help = selvedge(&[command, "--help"]).stdout;
         insta::assert_snapshot!(format!("help-{command}"), help);
     }
+    insta::assert_snapshot!("help-config", selvedge(&["config", "--help"]).stdout);
     insta::assert_snapshot!("help-canon", selvedge(&["canon", "--help"]).stdout);
     for command in [
         "serve",

@@ -1,6 +1,6 @@
 //! Agents that call agents: never in a circle.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Check, shown};
 use crate::config::plan::{Agent, Doer, Kind, Tool, Use};
@@ -17,12 +17,13 @@ enum Mark {
 }
 
 impl Check<'_> {
-    /// Finds circles. Each agent is followed once, so of circles that share agents not every one
-    /// is told, but as long as there is one, one is.
+    /// Finds circles. Each agent is followed once and told once, so of circles that share agents
+    /// not every one is told, but as long as there is one, one is.
     pub(super) fn cycles(&mut self, agents: &[Agent], tools: &[Tool]) {
         let calls: HashMap<&str, Vec<&str>> =
             agents.iter().map(|agent| (&*agent.id, called(agent, tools))).collect();
         let mut marks: HashMap<&str, Mark> = HashMap::new();
+        let mut told = HashSet::new();
         for agent in agents {
             if marks.contains_key(&*agent.id) {
                 continue;
@@ -42,7 +43,7 @@ impl Check<'_> {
                         marks.insert(callee, Mark::OnTheWay);
                         way.push((callee, 0));
                     }
-                    Some(Mark::OnTheWay) => {
+                    Some(Mark::OnTheWay) if told.insert(*id) => {
                         let circle = way.iter().map(|(id, _)| *id);
                         let circle: Vec<_> = circle.skip_while(|id| *id != callee).collect();
                         self.tell_circle(&circle);

@@ -1,41 +1,40 @@
 //! `[router]` and `[budget]`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use selvedge_protocol::dialect::envelope::route::{Family, Policy};
+use selvedge_protocol::dialect::envelope::route::Family;
 
 use super::Check;
-use crate::config::file::{self, Budget, Names};
-use crate::config::plan::{Agent, Kind, Model, Router};
+use crate::config::file::{self, Budget};
+use crate::config::plan::{Agent, Kind, Model};
 use crate::config::source::join;
+use crate::router::Rules;
 
 impl Check<'_> {
     /// Where envelopes go: the document's rules, and over them those of the file.
-    pub(super) fn router(&mut self, agents: &[Agent], models: &[Model]) -> Router {
+    pub(super) fn router(&mut self, agents: &[Agent], models: &[Model]) -> Rules {
         let said: file::Router = self.page.table("/router").unwrap_or_default();
         let known = self.names("agents");
-        let usual = Policy::default();
-        let mut rules = Vec::new();
-        for (intent, family) in &usual.rules {
-            let agent = agents.iter().find(|agent| family_of(agent, models) == Some(*family));
-            rules.extend(agent.map(|agent| (intent.clone(), vec![agent.id.clone()])));
+        let usual = Rules::default();
+        let mut rules = BTreeMap::new();
+        for (intent, name) in usual.agents {
+            let family = Family::of_model(&name);
+            let named = agents.iter().find(|agent| agent.id == name);
+            let of_family = || agents.iter().find(|agent| family_of(agent, models) == family);
+            rules.extend(named.or_else(of_family).map(|agent| (intent, agent.id.clone())));
         }
-        for (intent, names) in &said.rules {
-            let at = join("/router/rules", intent.name());
-            for (i, name) in names.all().iter().enumerate() {
-                let at = match names {
-                    Names::One(_) => at.clone(),
-                    Names::Several(_) => format!("{at}/{i}"),
-                };
-                if !known.contains(name) {
-                    self.unknown(&at, "agent", name, &known);
-                }
+        for (intent, agent) in said.rules {
+            if !known.contains(&agent) {
+                self.unknown(&join("/router/rules", intent.name()), "agent", &agent, &known);
             }
-            rules.retain(|(usual, _)| usual != intent.name());
-            rules.push((intent.name().to_owned(), names.all().to_vec()));
+            rules.insert(intent.name().to_owned(), agent);
         }
-        let hops = said.hops.map_or(usual.hop_limit, |hops| hops as usize);
-        Router { rules, threshold: said.threshold.unwrap_or(usual.threshold), hops }
+        let (threshold, hops) = (said.threshold, said.hops);
+        Rules {
+            agents: rules,
+            threshold: threshold.unwrap_or(usual.threshold),
+            hops: hops.unwrap_or(usual.hops),
+        }
     }
 
     /// What may be spent. Who counts money must know prices.

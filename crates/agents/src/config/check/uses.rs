@@ -1,6 +1,6 @@
 //! What agents may use: names and globs become tools.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Check, is_tool_name, shown};
 use crate::config::glob::fits;
@@ -17,35 +17,34 @@ pub(in crate::config) const ARTIFACTS: &[(&str, &str)] = &[
     ("read", "read_artifact"),
 ];
 
-/// What is used, by the name that a model calls it by.
-type Used = BTreeMap<String, Use>;
-
 impl Check<'_> {
-    /// What the entries of `tools` mean.
+    /// What the entries of `tools` mean. Two may mean the same tool, as `files/*` and
+    /// `files/read` do, but two tools may not have one name.
     pub(super) fn uses(&mut self, at: &str, id: &str, entries: &[String]) -> Vec<Use> {
-        let mut used = Used::new();
-        let mut out = Vec::new();
+        let (mut seen, mut names) = (HashSet::new(), HashMap::new());
+        let mut out: Vec<Use> = Vec::new();
         for (i, entry) in entries.iter().enumerate() {
             let at = format!("{}/{i}", join(at, "tools"));
+            if !seen.insert(entry) {
+                let message = format!("`{}` is here twice", shown(entry));
+                self.page.error("config-duplicate-tool", &at, message);
+                continue;
+            }
             for found in self.meant(&at, id, entry) {
-                if let Some(name) = called(&found) {
-                    let name = name.to_owned();
-                    match used.get(&name) {
-                        // A glob may fit what another entry names.
-                        Some(other) if *other == found && entry.contains('*') => continue,
-                        Some(_) => {
-                            let message = format!("the agent has a tool `{name}` already");
-                            self.page.error("config-duplicate-tool", &at, message);
-                            continue;
-                        }
-                        None => used.insert(name, found.clone()),
-                    };
-                }
-                if !out.contains(&found) || called(&found).is_some() {
+                let Some(name) = called(&found).map(str::to_owned) else {
                     out.push(found);
-                } else {
-                    let message = format!("there is `{}` already", shown(entry));
-                    self.page.error("config-duplicate-tool", &at, message);
+                    continue;
+                };
+                match names.get(&name) {
+                    None => {
+                        names.insert(name, found.clone());
+                        out.push(found);
+                    }
+                    Some(other) if *other == found => {}
+                    Some(_) => {
+                        let message = format!("the agent has another tool `{name}` already");
+                        self.page.error("config-duplicate-tool", &at, message);
+                    }
                 }
             }
         }
