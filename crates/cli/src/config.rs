@@ -10,6 +10,7 @@ use selvedge_agents::config::{self, Config, Findings};
 use crate::args;
 use crate::error::{Error, FOUND};
 use crate::findings::{self, counted};
+use crate::input::Source;
 use crate::output;
 
 /// The configuration that is taken if none is named.
@@ -41,7 +42,7 @@ enum Command {
     /// Exits with 0 when there is nothing, 1 when there is something, and 2 when the file cannot
     /// be read. `serve` does the same before it starts.
     Check {
-        /// The configuration
+        /// The configuration; `-` is standard input
         #[arg(default_value = USUAL, value_name = "FILE")]
         file: PathBuf,
     },
@@ -66,9 +67,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
 
 /// Reads a configuration and checks it; its paths begin in its folder.
 pub(crate) fn load(file: &Path) -> Result<Result<Config, Findings>, Error> {
-    let name = file.display().to_string();
-    let read = |cause| Error::Read { name: format!("`{name}`"), cause };
-    let bytes = config::read(file).map_err(read)?;
+    let (name, bytes) = if file == Path::new("-") {
+        let source = Source::open(file)?;
+        (source.name().to_owned(), source.read_all()?)
+    } else {
+        let name = file.display().to_string();
+        let read = |cause| Error::Read { name: format!("`{name}`"), cause };
+        (name.clone(), config::read(file).map_err(read)?)
+    };
     let folder = file.parent().unwrap_or(Path::new(""));
     Ok(config::check(&name, &bytes, folder, &config::variable))
 }

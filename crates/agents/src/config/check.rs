@@ -139,6 +139,8 @@ impl Check<'_> {
 
     /// A name of something that is not there.
     fn unknown(&mut self, at: &str, what: &str, name: &str, known: &[String]) {
+        // Looking for a near name costs time, and nobody would see it.
+        let known = if self.page.is_full() { &[] } else { known };
         let hint = did_you_mean(name, known.iter().map(String::as_str));
         let message = format!("there is no {what} `{}`{hint}", shown(name));
         self.page.error("config-unknown-name", at, message);

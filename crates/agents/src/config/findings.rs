@@ -128,6 +128,11 @@ impl Page {
         page
     }
 
+    /// Whether more findings are counted only.
+    pub(super) fn is_full(&self) -> bool {
+        self.found.len() >= MAX_DIAGNOSTICS
+    }
+
     /// Whether a value was left out: one that is there and is wrong was told already.
     pub(super) fn lacks(&self, pointer: &str) -> bool {
         self.source.value.pointer(pointer).is_none()
@@ -189,20 +194,22 @@ impl Page {
         if self.secrets.contains(pointer) {
             return;
         }
-        if self.found.len() < MAX_DIAGNOSTICS {
-            self.found.push(Found { code, pointer: pointer.to_owned(), span, message });
-        } else {
+        if self.is_full() {
             self.more += 1;
+        } else {
+            self.found.push(Found { code, pointer: pointer.to_owned(), span, message });
         }
     }
 
-    /// Puts stars where secrets are, each byte one.
+    /// Puts stars where secrets are, one for each byte, so that everything else stays in its place.
     fn hide<'a>(&mut self, pointers: impl Iterator<Item = &'a str>) {
         let spans = pointers.filter_map(|pointer| self.source.value_at(pointer));
         let spans: Vec<_> = spans.chain(secret::known(&self.text)).collect();
         for span in spans {
-            if self.text.get(span.clone()).is_some() {
-                self.text.replace_range(span.clone(), &"*".repeat(span.len()));
+            if let Some(secret) = self.text.get(span.clone()) {
+                let star = |byte| if byte == b'\n' { '\n' } else { '*' };
+                let stars: String = secret.bytes().map(star).collect();
+                self.text.replace_range(span, &stars);
             }
         }
     }

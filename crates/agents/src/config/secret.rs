@@ -83,8 +83,9 @@ fn literal(pointer: &str, text: &str) -> Option<Literal> {
         let message = "a secret does not belong in this file: a URL here has no name and password";
         return Some(Literal { pointer: pointer.to_owned(), message: message.to_owned() });
     }
-    // What a tool takes and what a script says has names of its own.
-    let foreign = ["/schema/", "/arguments/"].iter().any(|part| pointer.contains(part));
+    // What a tool takes and what a script says has names of its own, below those of this file.
+    let inner = pointer.split('/').skip(3);
+    let foreign = inner.into_iter().any(|token| matches!(token, "schema" | "arguments"));
     let variable = matches!(name, "env" | "key_env") && !is_variable(text);
     let named = !foreign && is_secret_name(name) && !text.is_empty();
     if !variable && !named && known(text).next().is_none() {

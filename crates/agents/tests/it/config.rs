@@ -28,7 +28,7 @@ fn right(text: &str) -> Config {
 }
 
 fn codes(text: &str) -> Vec<&'static str> {
-    let found = check(text).err().expect("mistakes");
+    let found = check(text).expect_err("mistakes");
     found.files.iter().flat_map(|f| f.report.diagnostics()).map(|d| d.code).collect()
 }
 
@@ -313,14 +313,14 @@ fn large_files_are_told_within_bounds() {
     ];
     for text in texts {
         let text = text.get(..cap + 1).unwrap_or(&text);
-        let found = check(text).err().expect("mistakes");
+        let found = check(text).expect_err("mistakes");
         let report = &found.files[0].report;
         assert!(report.diagnostics().len() <= 1000);
         let longest = report.diagnostics().iter().map(|d| d.message.len()).max().unwrap();
         assert!(longest < 1000, "{longest}");
     }
     let bytes = b"[agents.a]\nmodel = \"\xff\xfe\"";
-    let found = config::check("x", bytes, Path::new(""), &|_| None).err().unwrap();
+    let found = config::check("x", bytes, Path::new(""), &|_| None).unwrap_err();
     assert_eq!(found.files[0].report.diagnostics()[0].code, "config-syntax");
 }
 

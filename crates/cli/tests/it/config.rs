@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Folder, Run, run, selvedge};
+use crate::{Folder, Run, run, selvedge, selvedge_with};
 
 /// Texts that stand in the broken files where a secret would.
 const SECRETS: &[&str] =
@@ -93,6 +93,37 @@ fn a_file_that_cannot_be_read_is_no_mistake_in_it() {
     let run = check(Path::new(&path), "huge.toml", &[]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("longer than 256 KiB"), "{}", run.stderr);
+}
+
+#[test]
+fn secrets_are_hidden_whatever_is_around_them() {
+    let text = b"[tools.schema]
+kind = \"http\"
+description = \"x\"
+url = \"https://example.com\"
+headers = { Authorization = \"Bearer letmein-letmein\" }
+[agents.arguments]
+kind = \"a2a\"
+url = \"https://example.com\"
+password = \"\"\"
+letmein-letmein
+\"\"\"
+nothing = 1
+[models.m]
+key = sk-proj-Zm9vYmFyYmF6cXV4Zm9vYmFy
+";
+    let run = selvedge_with(&["config", "check", "-"], text);
+    assert_eq!(run.code, Some(1));
+    for secret in SECRETS {
+        assert!(!run.stdout.contains(secret), "{}", run.stdout);
+    }
+    let valid = text.split(|byte| *byte == b'[').take(3).collect::<Vec<_>>().join(&b'[');
+    let run = selvedge_with(&["config", "check", "-"], &valid);
+    assert_eq!(run.stdout.matches("config-secret").count(), 2, "{}", run.stdout);
+    assert!(run.stdout.contains("[standard input:12:1]"), "{}", run.stdout);
+    for secret in SECRETS {
+        assert!(!run.stdout.contains(secret), "{}", run.stdout);
+    }
 }
 
 #[test]
