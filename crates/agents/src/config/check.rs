@@ -10,6 +10,7 @@ mod uses;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::rc::Rc;
 
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -40,7 +41,11 @@ pub(super) fn check(
     variables: &Variables<'_>,
 ) -> Result<Config, Findings> {
     let page = Page::read(name, bytes, &Shape::new(file::schema()));
-    let mut check = Check { page, others: Vec::new(), folder, variables };
+    let names = ["models", "agents", "mcp", "tools"].map(|section| {
+        let table = page.source.value.get(section).and_then(Value::as_object);
+        (section, table.into_iter().flatten().map(|(name, _)| name.clone()).collect())
+    });
+    let mut check = Check { page, names, others: Vec::new(), folder, variables };
     let config = check.config();
     let files: Vec<_> = check.page.examined().into_iter().chain(check.others).collect();
     if files.is_empty() { Ok(config) } else { Err(Findings { files }) }
@@ -49,6 +54,8 @@ pub(super) fn check(
 /// A check under way.
 struct Check<'a> {
     page: Page,
+    /// The names in each section, also of what has mistakes.
+    names: [(&'static str, Rc<[String]>); 4],
     /// Other files that have mistakes.
     others: Vec<Examined>,
     folder: &'a Path,
@@ -75,10 +82,10 @@ impl Check<'_> {
         Config { models, servers, tools, agents, router, budget }
     }
 
-    /// The names in a section, also of what has mistakes.
-    fn names(&self, section: &str) -> Vec<String> {
-        let table = self.page.source.value.get(section).and_then(Value::as_object);
-        table.map(|table| table.keys().cloned().collect()).unwrap_or_default()
+    /// The names in a section.
+    fn names(&self, section: &str) -> Rc<[String]> {
+        let found = self.names.iter().find(|(name, _)| *name == section);
+        found.map(|(_, names)| names.clone()).unwrap_or_default()
     }
 
     /// What a section has, without what the schema does not allow.
@@ -86,11 +93,11 @@ impl Check<'_> {
         let mut out = BTreeMap::new();
         let names = self.names(section);
         // The schema has refused it, and everything could mean everything.
-        let names = if names.len() > file::MOST { Vec::new() } else { names };
-        for name in names {
-            let at = join(&format!("/{section}"), &name);
+        let most = if names.len() > file::MOST { 0 } else { names.len() };
+        for name in names.iter().take(most) {
+            let at = join(&format!("/{section}"), name);
             if let Some(entry) = self.page.table(&at) {
-                out.insert(name, entry);
+                out.insert(name.clone(), entry);
             }
         }
         out

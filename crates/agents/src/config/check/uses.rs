@@ -59,11 +59,11 @@ impl Check<'_> {
                 self.fitting(at, "tool", entry, &known, Use::Tool)
             }
             Some(("agents", glob)) => {
-                let mut known = self.names("agents");
+                let known = self.names("agents");
+                let mut found = self.fitting(at, "agent", glob, &known, Use::Agent);
                 if glob.contains('*') {
-                    known.retain(|other| other != id);
+                    found.retain(|other| called(other) != Some(id));
                 }
-                let found = self.fitting(at, "agent", glob, &known, Use::Agent);
                 for agent in found.iter().filter_map(called) {
                     if !is_tool_name(agent) {
                         let message = format!(
