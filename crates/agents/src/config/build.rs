@@ -3,12 +3,15 @@
 //! What needs a connection (models, MCP servers, HTTP tools) is made by whoever calls, one
 //! function each of [`Parts`]; the rest is made here.
 
+mod models;
+
 use std::future::Future;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
+pub use self::models::ModelError;
 use super::check::{ARTIFACTS, called, prompt};
 use super::file;
 use super::glob::fits;
@@ -23,7 +26,7 @@ pub trait Parts {
     /// Why something could not be made.
     type Error;
 
-    /// A model.
+    /// A model; [`plan::Model::connect`] makes the real one.
     fn mind(&self, model: &plan::Model) -> Result<Arc<dyn Mind>, Self::Error>;
 
     /// What an HTTP tool does.
@@ -71,7 +74,7 @@ impl Config {
         let models = names.iter().filter_map(|name| self.models.iter().find(|m| m.name == *name));
         let tuned = |model: &plan::Model| {
             let mind = parts.mind(model)?;
-            Ok(Arc::new(Tuned { mind, settings: settings(model) }) as Arc<dyn Mind>)
+            Ok(Arc::new(Tuned { mind, settings: model.settings() }) as Arc<dyn Mind>)
         };
         models.map(tuned).collect()
     }
@@ -125,25 +128,6 @@ fn tool<P: Parts>(planned: &plan::Tool, parts: &P) -> Result<Arc<Tool>, P::Error
     tool.interrupted = planned.interrupted;
     tool.timeout = planned.timeout.unwrap_or(tool.timeout);
     Ok(Arc::new(tool))
-}
-
-/// How a model is to answer.
-fn settings(model: &plan::Model) -> Settings {
-    let thinking_tokens = model.thinking.map(|thinking| match thinking {
-        file::Thinking::Tokens(tokens) => tokens,
-        file::Thinking::Effort(file::Effort::Minimal) => 512,
-        file::Thinking::Effort(file::Effort::Low) => 2048,
-        file::Thinking::Effort(file::Effort::Medium) => 8192,
-        file::Thinking::Effort(file::Effort::High) => 24_576,
-        file::Thinking::Effort(file::Effort::Max) => 32_768,
-    });
-    let extra = model.extra.clone();
-    Settings {
-        max_tokens: model.max_tokens,
-        temperature: model.temperature,
-        thinking_tokens,
-        extra,
-    }
 }
 
 /// A mind that is asked with settings of its own: those of another vendor's would not do when it

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
-mod model;
 mod config;
+mod model;
 mod runner;
 mod stage;
 mod turn;

@@ -65,19 +65,6 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// Its name in a configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::Openai => "openai",
-            Self::OpenaiChat => "openai-chat",
-            Self::Gemini => "gemini",
-            Self::Deepseek => "deepseek",
-            Self::Ollama => "ollama",
-            Self::OpenaiCompatible => "openai-compatible",
-        }
-    }
-
     /// The variable that usually has its key; nothing for who works without.
     pub fn usual_variable(self) -> Option<&'static str> {
         match self {
