@@ -1,5 +1,5 @@
 //! Dependencies between the crates point only down the list of the layout:
-//! protocol ← store, agents, client ← server ← cli. Nothing depends on the cli, and
+//! protocol ← store ← agents ← server ← cli, and protocol ← client ← cli. Nothing depends on the cli, and
 //! xtask stands alone.
 
 use std::collections::BTreeMap;
@@ -13,8 +13,9 @@ use serde_json::Value;
 fn allowed(folder: &str) -> Option<&'static [&'static str]> {
     Some(match folder {
         "crates/protocol" | "xtask" => &[],
-        "crates/store" | "crates/agents" | "crates/client" => &["crates/protocol"],
-        "crates/server" => &["crates/protocol", "crates/store", "crates/agents", "crates/client"],
+        "crates/store" | "crates/client" => &["crates/protocol"],
+        "crates/agents" => &["crates/protocol", "crates/store"],
+        "crates/server" => &["crates/protocol", "crates/store", "crates/agents"],
         "crates/cli" => {
             &["crates/protocol", "crates/store", "crates/agents", "crates/client", "crates/server"]
         }
