@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod journal;
 pub mod model;
+mod net;
 pub mod router;
 pub mod runner;
 pub mod script;
@@ -12,5 +13,5 @@ pub mod turn;
 pub use agent::{Agent, Limits, Mind, Saying};
 pub use journal::{Journal, JournalError};
 pub use runner::{Desk, Runner};
-pub use tool::{Consent, Doer, Interrupted, Invocation, Run, Tool, ToolError};
+pub use tool::{Consent, Doer, Interrupted, Invocation, Run, SchemaError, Tool, ToolError};
 pub use turn::{Left, Turn};
