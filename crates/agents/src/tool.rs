@@ -2,6 +2,7 @@
 
 mod allowance;
 mod ask;
+pub mod http;
 pub mod mcp;
 mod schema;
 
