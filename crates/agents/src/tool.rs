@@ -1,6 +1,7 @@
 //! Tools: what an agent may use, and how a use ends.
 
 mod allowance;
+pub mod artifact;
 mod ask;
 pub mod http;
 pub mod mcp;
