@@ -77,7 +77,7 @@ async fn once(
     let handle = open.peer.send_request_with_option(request, options).await;
     let handle = handle.map_err(|error| failed(connection, error))?;
     place.named(handle.id.clone(), handle.progress_token.clone());
-    let mut waiting = Waiting(Some(handle));
+    let mut waiting = Waiting { handle: Some(handle), connection };
     let mut next = Instant::now();
     loop {
         let news = async {
@@ -90,8 +90,11 @@ async fn once(
             _ = news => {
                 next = Instant::now() + PACE;
                 let news = place.news.borrow_and_update().clone();
-                if let Some(news) = news {
-                    call.progress(news.part, news.message.as_deref()).await?;
+                if let Some(news) = news
+                    && let Err(error) = call.progress(news.part, news.message.as_deref()).await
+                {
+                    // The call itself may well succeed.
+                    tracing::debug!(%error, "how far a call has come is not written down");
                 }
             }
         }
@@ -99,21 +102,25 @@ async fn once(
 }
 
 /// A request whose answer is waited for.
-struct Waiting(Option<RequestHandle<RoleClient>>);
+struct Waiting<'c> {
+    handle: Option<RequestHandle<RoleClient>>,
+    connection: &'c Connection,
+}
 
-impl Waiting {
+impl Waiting<'_> {
     async fn answer(&mut self) -> Result<ServerResult, ServiceError> {
-        let Some(handle) = &mut self.0 else { return Err(ServiceError::TransportClosed) };
+        let Some(handle) = &mut self.handle else { return Err(ServiceError::TransportClosed) };
         let answer = (&mut handle.rx).await;
-        self.0 = None;
+        self.handle = None;
         answer.unwrap_or(Err(ServiceError::TransportClosed))
     }
 }
 
-impl Drop for Waiting {
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if let (Some(handle), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current())
-        {
+        let Some(handle) = self.handle.take() else { return };
+        self.connection.doubt();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             // Short: it ends when the notice is sent, or the connection is gone.
             runtime.spawn(handle.cancel(Some("nobody waits for it any more".to_owned())));
         }
@@ -157,6 +164,7 @@ fn failed(connection: &Connection, error: ServiceError) -> ToolError {
         ServiceError::TransportClosed => connection.error("stopped before it answered"),
         ServiceError::Cancelled { .. } => connection.error("gave it up"),
         other => {
+            connection.doubt();
             let mut said = other.to_string();
             said.truncate(said.floor_char_boundary(ERROR));
             connection.error(&format!("did not answer: {said}"))

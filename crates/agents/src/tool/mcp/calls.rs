@@ -82,6 +82,11 @@ impl Calls {
         Place { calls: self.clone(), number, news }
     }
 
+    /// Whether none is open.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries().open.is_empty()
+    }
+
     /// The call that is meant. Waits for those that are being sent, which have no names yet.
     pub(super) async fn find(&self, which: &Which) -> Option<Arc<Call>> {
         let mut changed = self.shared.changed.subscribe();

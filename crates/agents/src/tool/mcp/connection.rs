@@ -1,11 +1,13 @@
 //! The one connection to a server: made when it is needed, made again after it broke.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::service::{Peer, RoleClient};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
+use super::list::Age;
 use super::start::{Live, start};
 use super::{Options, ToolError};
 
@@ -14,6 +16,9 @@ const AGAIN: Duration = Duration::from_millis(200);
 const AGAIN_MAX: Duration = Duration::from_secs(30);
 /// A server that ran so long was not broken when it was started.
 const SETTLED: Duration = Duration::from_secs(10);
+
+/// A server that was not used for so long is asked whether it is there.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// Whether to wait until a server that broke may be started again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +31,10 @@ pub(super) struct Connection {
     pub(super) options: Options,
     /// Held while it is started, so that it is started once.
     link: Mutex<Link>,
+    /// Something was not answered: it may be there no more, and not tell.
+    doubt: AtomicBool,
     /// Counts how often the list of tools became old.
-    pub(super) age: super::list::Age,
+    pub(super) age: Age,
 }
 
 #[derive(Default)]
@@ -35,58 +42,77 @@ struct Link {
     live: Option<Live>,
     /// Starts in a row that came to nothing.
     failures: u32,
+    /// When it was last used.
+    used: Option<Instant>,
     /// When it may be started again.
     not_before: Option<Instant>,
 }
 
 impl Connection {
     pub(super) fn new(options: Options) -> Self {
-        Self { options, link: Mutex::default(), age: super::list::Age::default() }
+        Self { options, link: Mutex::default(), doubt: AtomicBool::new(false), age: Age::default() }
     }
 
     /// Whom to speak to, and the calls that are open with it.
     pub(super) async fn open(&self, patient: Patient) -> Result<Open, ToolError> {
-        let mut link = self.link.lock().await;
-        if let Some(live) = &link.live {
-            if !live.is_broken() {
-                return Ok(live.open());
+        loop {
+            let mut link = self.link.lock().await;
+            if let Some(live) = &link.live {
+                let doubt = self.doubt.swap(false, Ordering::AcqRel) || link.is_idle();
+                if !live.is_broken() && (!doubt || live.answers().await) {
+                    let open = live.open();
+                    link.used = Some(Instant::now());
+                    return Ok(open);
+                }
+                self.broke(&mut link);
             }
-            let lived = live.began.elapsed();
-            tracing::warn!(server = self.options.name, ?lived, "the MCP server stopped");
-            link.live = None;
-            // Another one may have other tools.
-            self.age.grow();
-            if lived < SETTLED {
-                link.failed();
+            match link.not_before.filter(|at| *at > Instant::now()) {
+                None => return self.start(&mut link).await,
+                Some(_) if patient == Patient::No => {
+                    return Err(self.error("stopped, and will be started again in a moment"));
+                }
+                Some(at) => {
+                    // Those who are not patient have to hear that.
+                    drop(link);
+                    tokio::time::sleep_until(at).await;
+                }
             }
         }
-        if let Some(at) = link.not_before.filter(|at| *at > Instant::now()) {
-            if patient == Patient::No {
-                return Err(self.error("stopped, and will be started again in a moment"));
-            }
-            tokio::time::sleep_until(at).await;
-        }
+    }
+
+    async fn start(&self, link: &mut Link) -> Result<Open, ToolError> {
         let started = tokio::time::timeout(self.options.start, start(self)).await;
-        let live = match started {
-            Ok(Ok(live)) => live,
-            Ok(Err(error)) => {
-                link.failed();
-                return Err(self.error(&format!("could not be started: {error}")));
+        let why = match started {
+            Ok(Ok(live)) => {
+                link.used = Some(Instant::now());
+                return Ok(link.live.insert(live).open());
             }
-            Err(_) => {
-                link.failed();
-                return Err(self.error("did not start in time"));
-            }
+            Ok(Err(error)) => format!("could not be started: {error}"),
+            Err(_) => "did not start in time".to_owned(),
         };
-        if link.failures == 0 {
-            link.not_before = None;
+        link.failed();
+        Err(self.error(&why))
+    }
+
+    fn broke(&self, link: &mut Link) {
+        let Some(live) = link.live.take() else { return };
+        let lived = live.began.elapsed();
+        tracing::warn!(server = self.options.name, ?lived, "the MCP server stopped");
+        // Another one may have other tools.
+        self.age.grow();
+        if lived < SETTLED {
+            link.failed();
         }
-        Ok(link.live.insert(live).open())
     }
 
     /// Words for a model.
     pub(super) fn error(&self, what: &str) -> ToolError {
         ToolError(format!("the server `{}` {what}", self.options.name))
+    }
+
+    /// Something was not answered. Before the next use it is asked whether it is there.
+    pub(super) fn doubt(&self) {
+        self.doubt.store(true, Ordering::Release);
     }
 
     /// It answered: what went wrong before does not matter any more.
@@ -107,6 +133,11 @@ impl Connection {
 }
 
 impl Link {
+    /// Whether it was not used for so long that it may be gone.
+    fn is_idle(&self) -> bool {
+        self.used.is_some_and(|used| used.elapsed() > IDLE)
+    }
+
     fn failed(&mut self) {
         let wait = AGAIN.saturating_mul(1 << self.failures.min(10)).min(AGAIN_MAX);
         self.failures = self.failures.saturating_add(1);

@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 
 use crate::tool::{RESULT, ToolError};
 
+/// Bytes of base64: models read it as text, and pay for every letter.
+const BASE64: usize = 32 << 10;
+
 /// The answer as JSON: one text as it is, structured content as it is, anything else as a list
 /// under `content`. What would be too long is left out and said to be.
 pub(super) fn value(result: CallToolResult) -> Result<Value, ToolError> {
@@ -42,7 +45,7 @@ fn texts(content: &[ContentBlock]) -> Option<Vec<&str>> {
 
 /// Blocks without what only a user interface needs.
 fn blocks(content: Vec<ContentBlock>) -> Vec<Value> {
-    let mut left = RESULT / 2;
+    let mut left = BASE64;
     content.into_iter().map(|block| self::block(block, &mut left)).collect()
 }
 

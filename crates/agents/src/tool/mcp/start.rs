@@ -1,10 +1,12 @@
 //! Starting a server, or connecting to one.
 
 use std::process::Stdio;
+use std::time::Duration;
 
-use rmcp::model::ProtocolVersion;
+use rmcp::model::{ClientRequest, PingRequest, ProtocolVersion};
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RoleClient, RunningService,
+    ServiceError,
 };
 use rmcp::transport::TokioChildProcess;
 use rmcp::transport::streamable_http_client::{
@@ -33,6 +35,9 @@ const LINE: u64 = 4 << 10;
 /// The shortest value that is struck from a server's log: shorter ones are in every word.
 const SECRET: usize = 6;
 
+/// How long a server may take to say that it is there.
+const PING: Duration = Duration::from_secs(5);
+
 /// A connection that was made.
 pub(super) struct Live {
     service: RunningService<RoleClient, Handler>,
@@ -46,6 +51,16 @@ pub(super) struct Live {
 impl Live {
     pub(super) fn is_broken(&self) -> bool {
         self.service.is_closed() || self.service.peer().is_transport_closed()
+    }
+
+    /// Whether it is there: it answers, be it with an error, or is busy with calls.
+    pub(super) async fn answers(&self) -> bool {
+        if !self.calls.is_empty() {
+            return true;
+        }
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        let answer = tokio::time::timeout(PING, self.service.peer().send_request(ping)).await;
+        matches!(answer, Ok(Ok(_) | Err(ServiceError::McpError(_))))
     }
 
     pub(super) fn open(&self) -> Open {

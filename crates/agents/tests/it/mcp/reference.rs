@@ -40,11 +40,15 @@ fn everything() -> Options {
 }
 
 /// The same over HTTP, on a port of its own.
-struct Served(Child);
+struct Served(Child, u16);
 
 impl Served {
     async fn start() -> (Self, Options) {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self::start_at(port).await
+    }
+
+    async fn start_at(port: u16) -> (Self, Options) {
         let child = Command::new(node())
             .args([&script("server-everything"), "streamableHttp"])
             .env("PORT", port.to_string())
@@ -52,7 +56,7 @@ impl Served {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let served = Self(child);
+        let served = Self(child, port);
         let up = async {
             while tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -121,6 +125,26 @@ async fn everything_works_through_a_process() {
 async fn everything_works_over_http() {
     let (_served, options) = Served::start().await;
     all_features(options).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs the npm peers: cargo xtask test"]
+async fn a_server_over_http_that_was_away_is_used_again() {
+    let (served, options) = Served::start().await;
+    let port = served.1;
+    let server = Server::new(options).unwrap();
+    let calls = [("everything__echo", json!({"message": "hello"}))];
+    let echo = async || {
+        let stage = Stage::new("go").await;
+        assert_eq!(stage.run(caller(&server, &calls), "t").await, Left::Over);
+        ends(&stage).remove(0)
+    };
+    assert_eq!(echo().await["result"], "Echo: hello");
+    drop(served);
+    let end = echo().await;
+    assert!(end["error"].as_str().unwrap().starts_with("the server `everything` "), "{end:#}");
+    let _served = Served::start_at(port).await;
+    assert_eq!(echo().await["result"], "Echo: hello");
 }
 
 #[tokio::test(flavor = "multi_thread")]
