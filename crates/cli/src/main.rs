@@ -24,6 +24,7 @@ mod input;
 mod inspect;
 mod keys;
 mod lists;
+mod mcp;
 mod output;
 mod promote;
 mod rebuild;
@@ -85,6 +86,7 @@ enum Command {
     Doctor(doctor::Args),
     Rebuild(rebuild::Args),
     Bench(bench::Args),
+    Mcp(mcp::Args),
     Completions(completions::Args),
 }
 
@@ -114,6 +116,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Rebuild(args) => rebuild::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Mcp(args) => mcp::run(&args),
         Command::Completions(args) => completions::run(&args, Cli::command()),
     };
     match result {

@@ -21,6 +21,7 @@ use self::screen::{Screen, is_allowed};
 use self::template::Template;
 use super::{Interrupted, Invocation, Run, SchemaError, Tool, ToolError};
 use crate::model::ToolSpec;
+use crate::net;
 
 /// Bytes of an answer that says what went wrong.
 const ERROR: usize = 4 << 10;
@@ -107,7 +108,7 @@ pub fn tool(options: Options) -> Result<Tool, HttpToolError> {
             return Err(HttpToolError::NoArgument(name.to_owned()));
         }
     }
-    let client = crate::net::client()
+    let client = net::client(net::CONNECT)
         .map_err(|error| HttpToolError::Client(error.to_string()))?
         // A proxy would look up names by itself, where nobody screens them.
         .no_proxy()
