@@ -7,6 +7,7 @@ mod install;
 mod models;
 mod process;
 mod test;
+mod tools;
 mod workspace;
 
 use std::process::ExitCode;

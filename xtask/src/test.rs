@@ -1,4 +1,5 @@
-//! `cargo xtask test`: formatting, lints, Rust tests, conformance, models, then instruction counts.
+//! `cargo xtask test`: formatting, lints, Rust tests, conformance, models, tools, then instruction
+//! counts.
 
 use std::process::ExitCode;
 
@@ -8,7 +9,7 @@ use clap::ValueEnum;
 use crate::bench;
 use crate::conformance::{self, Part};
 use crate::process::{self, cargo};
-use crate::{models, workspace};
+use crate::{models, tools, workspace};
 
 /// Arguments of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -35,6 +36,8 @@ enum Only {
     Live,
     /// Models against a mock of their providers' APIs.
     Models,
+    /// Tools against the reference servers of MCP.
+    Tools,
     /// Instruction counts beside the committed baseline.
     Instructions,
 }
@@ -46,7 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let parts: &[Part] = match args.only {
         Some(Only::Rust) => return Ok(ExitCode::SUCCESS),
-        Some(Only::Models | Only::Instructions) => &[],
+        Some(Only::Models | Only::Tools | Only::Instructions) => &[],
         Some(Only::Recordings) => &[Part::Rejects, Part::Recordings],
         Some(Only::Matrix) => &[Part::Matrix],
         Some(Only::Live) => &[Part::Live],
@@ -58,8 +61,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         [] => ExitCode::SUCCESS,
         parts => conformance::run(parts, args.filter.as_deref())?,
     };
-    if matches!(args.only, Some(Only::Models)) || args.only.is_none() && args.filter.is_none() {
+    let all = args.only.is_none() && args.filter.is_none();
+    if all || matches!(args.only, Some(Only::Models)) {
         models::run()?;
+    }
+    if all || matches!(args.only, Some(Only::Tools)) {
+        tools::run()?;
     }
     if !matches!(args.only, None | Some(Only::Instructions)) || args.filter.is_some() {
         return Ok(conformance);

@@ -8,7 +8,7 @@ use futures_util::stream::BoxStream;
 use selvedge_protocol::perspective::Policy;
 
 use crate::model::{Failure, Request, Said, Settings};
-use crate::tool::Tool;
+use crate::tool::{Tool, ToolError, mcp};
 
 /// What a model says, piece by piece. Dropped, the model stops.
 pub type Saying = BoxStream<'static, Result<Said, Failure>>;
@@ -37,6 +37,8 @@ pub struct Agent {
     pub policy: Policy,
     /// What it may use.
     pub tools: Vec<Arc<Tool>>,
+    /// Servers whose tools it may use too.
+    pub servers: Vec<mcp::Offer>,
     /// How to answer.
     pub settings: Settings,
     /// What keeps it from going on for ever.
@@ -76,13 +78,36 @@ impl Agent {
             system: None,
             policy: Policy::default(),
             tools: Vec::new(),
+            servers: Vec::new(),
             settings: Settings::default(),
             limits: Limits::default(),
         }
     }
 
+    /// All tools that it may use now. A server that cannot be reached offers none.
+    pub async fn all_tools(&self) -> Vec<Arc<Tool>> {
+        let offered = self.servers.iter().map(async |offer| match offer.tools().await {
+            Ok(tools) => tools,
+            Err(error) => {
+                let (agent, server) = (&*self.id, offer.server.name());
+                tracing::warn!(agent, server, %error, "an agent has to do without its tools");
+                Vec::new()
+            }
+        });
+        let offered = futures_util::future::join_all(offered).await;
+        self.tools.iter().cloned().chain(offered.into_iter().flatten()).collect()
+    }
+
     /// The tool of that name.
-    pub fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
-        self.tools.iter().find(|tool| tool.spec.name == name)
+    pub async fn tool(&self, name: &str) -> Result<Arc<Tool>, ToolError> {
+        if let Some(tool) = self.tools.iter().find(|tool| tool.spec.name == name) {
+            return Ok(tool.clone());
+        }
+        for offer in &self.servers {
+            if offer.may_have(name) {
+                return offer.tool(name).await;
+            }
+        }
+        Err(ToolError(format!("there is no tool `{name}`")))
     }
 }

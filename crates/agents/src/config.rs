@@ -20,7 +20,7 @@ mod source;
 use std::io;
 use std::path::Path;
 
-pub use build::{ModelError, Parts};
+pub use build::{BuildError, ModelError};
 pub use findings::{Examined, Findings};
 pub use glob::fits;
 pub use plan::Config;

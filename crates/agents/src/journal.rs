@@ -68,6 +68,11 @@ impl Journal {
 
     /// Opens a thread from its beginning.
     pub async fn thread(&self, key: &ThreadKey) -> Result<Thread, JournalError> {
+        self.thread_after(key, 0).await
+    }
+
+    /// Opens a thread behind one of its events.
+    pub async fn thread_after(&self, key: &ThreadKey, seen: u64) -> Result<Thread, JournalError> {
         let wanted = key.clone();
         let found = self.blocking(move |store| {
             let Some(thread) = store.thread(&wanted)? else { return Ok(None) };
@@ -77,10 +82,10 @@ impl Journal {
         let (reference, tail) = found.await?.ok_or(JournalError::NoThread)?;
         let heads = tail.watch();
         let (journal, key) = (self.clone(), key.clone());
-        Ok(Thread { journal, key, reference, tail, heads, seen: 0 })
+        Ok(Thread { journal, key, reference, tail, heads, seen })
     }
 
-    async fn blocking<T: Send + 'static>(
+    pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         run: impl FnOnce(&Store) -> Result<T, ReadError> + Send + 'static,
     ) -> Result<T, JournalError> {
@@ -103,6 +108,11 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// The journal it is part of.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
     /// Writes to it, also while it is read.
     pub fn writer(&self, task: &str, agent: &str) -> Writer {
         let (append, key) = (self.journal.append.clone(), self.key.clone());

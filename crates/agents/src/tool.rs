@@ -1,5 +1,16 @@
 //! Tools: what an agent may use, and how a use ends.
 
+mod allowance;
+pub mod artifact;
+mod ask;
+pub mod http;
+pub mod mcp;
+mod schema;
+
+pub(crate) use allowance::Allowance;
+pub use ask::{Asked, Question};
+pub use schema::{Schema, SchemaError};
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,16 +19,18 @@ use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::Raw;
 use serde_json::Value;
 
-use crate::journal::{JournalError, Writer};
+use crate::journal::{Journal, JournalError, Writer};
 use crate::model::ToolSpec;
 
 /// Bytes of a result that a model gets to see.
-const RESULT: usize = 256 << 10;
+pub(crate) const RESULT: usize = 256 << 10;
 
 /// A tool of an agent.
 pub struct Tool {
     /// As the model knows it.
     pub spec: ToolSpec,
+    /// What its arguments must fit.
+    schema: Schema,
     /// Who does it.
     pub doer: Doer,
     /// Whether a user must agree first.
@@ -32,29 +45,39 @@ pub struct Tool {
 
 impl Tool {
     /// A tool that this process runs, without asking anyone.
-    pub fn here(spec: ToolSpec, run: Arc<dyn Run>) -> Self {
+    pub fn here(spec: ToolSpec, run: Arc<dyn Run>) -> Result<Self, SchemaError> {
         Self::new(spec, Doer::Here(run))
     }
 
-    /// A tool with sensible defaults.
-    pub fn new(spec: ToolSpec, doer: Doer) -> Self {
-        Self {
+    /// A tool with sensible defaults; refused if its schema is broken.
+    pub fn new(spec: ToolSpec, doer: Doer) -> Result<Self, SchemaError> {
+        Ok(Self {
+            schema: Schema::new(&spec.schema)?,
             spec,
             doer,
             consent: Consent::NotNeeded,
             interrupted: Interrupted::Again,
             timeout: Duration::from_secs(120),
             patience: None,
-        }
+        })
+    }
+
+    /// Whether this process runs it.
+    pub(crate) fn is_here(&self) -> bool {
+        matches!(self.doer, Doer::Here(_))
+    }
+
+    /// Whether a use of it is lost when whoever ran it stops.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_here() && self.interrupted == Interrupted::Fail
     }
 
     /// Whether arguments are what the tool takes; says what is wrong in words for a model.
     pub fn check(&self, arguments: &Value) -> Result<(), String> {
-        if arguments.is_object() {
-            Ok(())
-        } else {
-            Err("the arguments must be an object".to_owned())
+        if !arguments.is_object() {
+            return Err("the arguments must be an object".to_owned());
         }
+        self.schema.check(arguments)
     }
 }
 
@@ -113,12 +136,22 @@ impl From<JournalError> for ToolError {
 pub struct Invocation {
     /// Names the call.
     pub id: String,
+    /// Names the call among all calls of the thread.
+    pub place: String,
     /// The tool's name.
     pub tool: String,
     /// Arguments that fit the tool's schema.
     pub arguments: Value,
+    /// Reads what is known.
+    pub journal: Journal,
     /// Writes what happens meanwhile.
     pub writer: Writer,
+    /// What it asked before, if it is run again.
+    pub(crate) asked: Vec<Asked>,
+    /// How long it may take.
+    pub(crate) allowance: Allowance,
+    /// How long someone who is asked may take.
+    pub(crate) patience: Option<Duration>,
 }
 
 impl Invocation {

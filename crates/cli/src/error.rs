@@ -47,6 +47,10 @@ pub(crate) enum Error {
     Exposed { address: String, db: String },
     #[error(transparent)]
     Start(#[from] selvedge_server::StartError),
+    #[error("{name} has mistakes, so the server does not start")]
+    Configuration { name: String },
+    #[error("the agents cannot be made: {cause}")]
+    Agents { cause: String },
 }
 
 impl Error {
@@ -101,7 +105,11 @@ impl Error {
             Self::OneThread { .. } => {
                 Some("follow each by itself, or use `--after tail`".to_owned())
             }
-            Self::Read { .. }
+            Self::Configuration { .. } => {
+                Some("docs/configuration.md explains every table".to_owned())
+            }
+            Self::Agents { .. }
+            | Self::Read { .. }
             | Self::Write { .. }
             | Self::Empty { .. }
             | Self::Store(_)

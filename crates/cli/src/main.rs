@@ -25,6 +25,7 @@ mod input;
 mod inspect;
 mod keys;
 mod lists;
+mod mcp;
 mod output;
 mod promote;
 mod rebuild;
@@ -87,6 +88,7 @@ enum Command {
     Doctor(doctor::Args),
     Rebuild(rebuild::Args),
     Bench(bench::Args),
+    Mcp(mcp::Args),
     Completions(completions::Args),
 }
 
@@ -117,6 +119,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Rebuild(args) => rebuild::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Mcp(args) => mcp::run(&args),
         Command::Completions(args) => completions::run(&args, Cli::command()),
     };
     match result {

@@ -1,5 +1,6 @@
 //! `selvedge serve`: the server.
 
+mod agents;
 mod log;
 mod options;
 
@@ -33,6 +34,9 @@ Examples:
            -d '{\"kind\":\"message\",\"role\":\"user\",\"content\":\"hello\"}'
       curl -N localhost:4180/api/threads/t1/stream
 
+  See three agents at work, without any key:
+      selvedge serve --demo
+
   Serve others, encrypted, with keys, for the pages of one site:
       selvedge keys add --tenant acme --scope read,write --name app
       selvedge serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem \\
@@ -44,6 +48,12 @@ pub(crate) struct Args {
     /// Keep the journal in this file; it is made if it is not there
     #[arg(long, default_value = "selvedge.db", value_name = "FILE")]
     db: PathBuf,
+    /// Run the agents of this configuration (see `selvedge config`)
+    #[arg(long, value_name = "FILE", conflicts_with = "demo")]
+    config: Option<PathBuf>,
+    /// Run three scripted agents that plan a trip, with real tools and without any key
+    #[arg(long)]
+    demo: bool,
     #[command(flatten)]
     options: options::Settings,
     #[command(flatten)]
@@ -54,6 +64,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     let failed = |cause| Error::Listen { address: args.listen.to_string(), cause };
     args.log.start();
+    let desk = match (&args.config, args.demo) {
+        (Some(file), _) => Some(agents::configured(file)?),
+        (None, true) => Some(agents::demo()?),
+        (None, false) => None,
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(failed)?.block_on(async {
         let alone = args.listen.ip().is_loopback();
@@ -66,7 +81,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
             return Err(exposed());
         }
         let store = Store::open(&args.db, args.options.store())?;
-        let app = App::new(store, args.options.server())?;
+        let mut options = args.options.server();
+        options.agents = desk;
+        let app = App::new(store, options)?;
         app.prepare().await?;
         if app.is_open() && !alone {
             return Err(exposed());
@@ -75,6 +92,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         let address = listener.local_addr().map_err(failed)?;
         let mut terminated = signal(SignalKind::terminate()).map_err(failed)?;
         greet(args, &app, address);
+        if args.demo && app.is_open() && app.options().tls.is_none() {
+            tokio::spawn(agents::begin(format!("http://{address}")));
+        }
         let stop = async move {
             tokio::select! {
                 _ = tokio::signal::ctrl_c() => {}
@@ -100,4 +120,14 @@ fn greet(args: &Args, app: &App, address: SocketAddr) {
         "every request needs a key, which is sent in the clear: put TLS in front, or use --tls-cert"
     };
     anstream::println!("{dim}journal in {}; {who}{dim:#}", args.db.display());
+    if let Some(desk) = &app.options().agents {
+        let names: Vec<&str> = desk.agents().map(|agent| agent.id.as_str()).collect();
+        anstream::println!("{dim}agents: {}{dim:#}", names.join(", "));
+    }
+    if args.demo {
+        let thread = agents::THREAD;
+        anstream::println!(
+            "{dim}see them at work: selvedge tail {thread} --url {scheme}://{address}{dim:#}"
+        );
+    }
 }

@@ -1,55 +1,71 @@
 //! From a checked configuration to agents at work.
-//!
-//! What needs a connection (models, MCP servers, HTTP tools) is made by whoever calls, one
-//! function each of [`Parts`]; the rest is made here.
 
 mod models;
 
-use std::future::Future;
+pub use models::ModelError;
+
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use reqwest::Method;
+use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 
-pub use self::models::ModelError;
-use super::check::{ARTIFACTS, called, prompt};
+use super::check::{called, prompt};
 use super::file;
-use super::glob::fits;
-use super::plan::{self, Config, Kind, Use, Work};
+use super::plan::{self, Config, Kind, Use, Way, Work};
+use super::secret::Secret;
 use crate::agent::{Agent, Mind, Saying};
-use crate::model::{Failure, FailureKind, Request, Settings, ToolSpec};
+use crate::model::{Failure, FailureKind, Http, Request, Settings, ToolSpec};
 use crate::script::{Line, Rule, Script};
-use crate::tool::{Doer, Run, Tool};
+use crate::tool::http::HttpToolError;
+use crate::tool::mcp::{self, Offer, Rerun, Server, Transport, Which};
+use crate::tool::{Doer, SchemaError, Tool, artifact, http};
 
-/// What is made elsewhere, from plain data.
-pub trait Parts {
-    /// Why something could not be made.
-    type Error;
+/// Why agents cannot be made of a configuration. One that was checked has few such reasons left.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages tell")]
+pub enum BuildError {
+    #[error("model `{name}`: {cause}")]
+    Model { name: String, cause: ModelError },
+    #[error("tool `{name}`: {cause}")]
+    Http { name: String, cause: HttpToolError },
+    #[error("tool `{name}`: {cause}")]
+    Tool { name: String, cause: SchemaError },
+    #[error(transparent)]
+    Server(#[from] mcp::BadName),
+    #[error("`{0}` is no header that can be sent")]
+    Header(String),
+}
 
-    /// A model; [`plan::Model::connect`] makes the real one.
-    fn mind(&self, model: &plan::Model) -> Result<Arc<dyn Mind>, Self::Error>;
-
-    /// What an HTTP tool does.
-    fn http(&self, tool: &plan::Tool) -> Result<Arc<dyn Run>, Self::Error>;
-
-    /// All tools of an MCP server, named `SERVER__tool`.
-    fn server(
-        &self,
-        server: &plan::Server,
-    ) -> impl Future<Output = Result<Vec<Arc<Tool>>, Self::Error>> + Send;
-
-    /// A built-in tool, by what it does (`create`) and what models call it (`create_artifact`).
-    fn artifact(&self, does: &str, called: &str) -> Result<Arc<Tool>, Self::Error>;
+/// Tools and servers by their names: agents share them.
+struct Shared {
+    tools: HashMap<String, Arc<Tool>>,
+    servers: HashMap<String, Arc<Server>>,
+    artifacts: Vec<Arc<Tool>>,
 }
 
 impl Config {
     /// The agents that this process runs itself: those with a model, and scripts.
-    pub async fn build<P: Parts>(&self, parts: &P) -> Result<Vec<Agent>, P::Error> {
+    pub fn build(&self, http: &Http) -> Result<Vec<Agent>, BuildError> {
+        self.build_with(|model| match model.connect(http) {
+            Ok(mind) => Ok(Arc::new(mind) as Arc<dyn Mind>),
+            Err(cause) => Err(BuildError::Model { name: model.name.clone(), cause }),
+        })
+    }
+
+    /// The same with models that are made elsewhere.
+    pub fn build_with(
+        &self,
+        mind: impl Fn(&plan::Model) -> Result<Arc<dyn Mind>, BuildError>,
+    ) -> Result<Vec<Agent>, BuildError> {
+        let shared = self.shared()?;
         let mut out = Vec::new();
         for agent in &self.agents {
             let (minds, system, work) = match &agent.kind {
                 Kind::Model { models, system, work } => {
-                    (self.minds(models, parts)?, system.clone(), work)
+                    (self.minds(models, &mind)?, system.clone(), work)
                 }
                 Kind::Script { script, work } => {
                     let mind: Arc<dyn Mind> = Arc::new(script.clone());
@@ -57,12 +73,14 @@ impl Config {
                 }
                 Kind::Worker { .. } | Kind::Remote { .. } => continue,
             };
+            let (tools, servers) = self.uses(work, &shared)?;
             out.push(Agent {
                 id: agent.id.clone(),
                 minds,
                 system,
                 policy: work.policy,
-                tools: self.tools(work, parts).await?,
+                tools,
+                servers,
                 settings: Settings::default(),
                 limits: work.limits.clone(),
             });
@@ -70,64 +88,134 @@ impl Config {
         Ok(out)
     }
 
-    fn minds<P: Parts>(&self, names: &[String], parts: &P) -> Result<Vec<Arc<dyn Mind>>, P::Error> {
+    fn shared(&self) -> Result<Shared, BuildError> {
+        let mut tools = HashMap::new();
+        for planned in &self.tools {
+            tools.insert(planned.spec.name.clone(), Arc::new(tool(planned)?));
+        }
+        let mut servers = HashMap::new();
+        for planned in &self.servers {
+            servers.insert(planned.name.clone(), Server::new(server(planned)?)?);
+        }
+        let artifacts = artifact::tools()
+            .map_err(|cause| BuildError::Tool { name: "artifacts".to_owned(), cause })?;
+        Ok(Shared { tools, servers, artifacts: artifacts.into_iter().map(Arc::new).collect() })
+    }
+
+    fn minds(
+        &self,
+        names: &[String],
+        mind: impl Fn(&plan::Model) -> Result<Arc<dyn Mind>, BuildError>,
+    ) -> Result<Vec<Arc<dyn Mind>>, BuildError> {
         let models = names.iter().filter_map(|name| self.models.iter().find(|m| m.name == *name));
         let tuned = |model: &plan::Model| {
-            let mind = parts.mind(model)?;
+            let mind = mind(model)?;
             Ok(Arc::new(Tuned { mind, settings: model.settings() }) as Arc<dyn Mind>)
         };
         models.map(tuned).collect()
     }
 
-    async fn tools<P: Parts>(&self, work: &Work, parts: &P) -> Result<Vec<Arc<Tool>>, P::Error> {
-        let mut out: Vec<Arc<Tool>> = Vec::new();
+    /// What an agent may use: tools, and servers with more of them.
+    fn uses(
+        &self,
+        work: &Work,
+        shared: &Shared,
+    ) -> Result<(Vec<Arc<Tool>>, Vec<Offer>), BuildError> {
+        let (mut tools, mut servers): (Vec<Arc<Tool>>, Vec<Offer>) = Default::default();
         for used in &work.uses {
             match used {
-                Use::Tool(name) => {
-                    let tool = self.tools.iter().find(|tool| tool.spec.name == *name);
-                    out.extend(tool.map(|tool| self::tool(tool, parts)).transpose()?);
-                }
-                Use::Artifact(name) => {
-                    let called = ARTIFACTS.iter().find(|(does, _)| does == name);
-                    let made = called.map(|(does, called)| parts.artifact(does, called));
-                    out.extend(made.transpose()?);
+                Use::Tool(name) => tools.extend(shared.tools.get(name).cloned()),
+                Use::Artifact(_) => {
+                    let named = shared.artifacts.iter();
+                    tools.extend(named.filter(|t| called(used) == Some(&t.spec.name)).cloned());
                 }
                 Use::Server { name, tools } => {
-                    let server = self.servers.iter().find(|server| server.name == *name);
-                    let Some(server) = server else { continue };
-                    for tool in parts.server(server).await? {
-                        let own = tool.spec.name.strip_prefix(&format!("{name}__"));
-                        let meant = own.is_some_and(|own| fits(tools, own));
-                        if meant && out.iter().all(|other| other.spec.name != tool.spec.name) {
-                            out.push(tool);
-                        }
-                    }
+                    let offer = |server: &Arc<Server>| Offer {
+                        server: server.clone(),
+                        which: Which::Like(tools.clone()),
+                    };
+                    servers.extend(shared.servers.get(name).map(offer));
                 }
-                Use::Agent(id) => {
-                    let about = self.agents.iter().find(|agent| agent.id == *id);
-                    let about = about.and_then(|agent| agent.description.clone());
-                    let description = about.unwrap_or_else(|| format!("Asks the agent `{id}`."));
-                    let name = called(used).unwrap_or(id).to_owned();
-                    let spec = ToolSpec { name, description, schema: prompt() };
-                    out.push(Arc::new(Tool::new(spec, Doer::Agent { id: id.clone() })));
-                }
+                Use::Agent(id) => tools.push(self.agent_tool(id, used)?),
             }
         }
-        Ok(out)
+        Ok((tools, servers))
+    }
+
+    /// Another agent, as a tool.
+    fn agent_tool(&self, id: &str, used: &Use) -> Result<Arc<Tool>, BuildError> {
+        let about = self.agents.iter().find(|agent| agent.id == *id);
+        let about = about.and_then(|agent| agent.description.clone());
+        let description = about.unwrap_or_else(|| format!("Asks the agent `{id}`."));
+        let name = called(used).unwrap_or(id).to_owned();
+        let spec = ToolSpec { name: name.clone(), description, schema: prompt() };
+        let tool = Tool::new(spec, Doer::Agent { id: id.to_owned() });
+        Ok(Arc::new(tool.map_err(|cause| BuildError::Tool { name, cause })?))
     }
 }
 
-fn tool<P: Parts>(planned: &plan::Tool, parts: &P) -> Result<Arc<Tool>, P::Error> {
-    let doer = match &planned.doer {
-        plan::Doer::Http { .. } => Doer::Here(parts.http(planned)?),
-        plan::Doer::Client => Doer::Client,
-        plan::Doer::Agent(id) => Doer::Agent { id: id.clone() },
+fn tool(planned: &plan::Tool) -> Result<Tool, BuildError> {
+    let name = || planned.spec.name.clone();
+    let own = |doer| {
+        Tool::new(planned.spec.clone(), doer)
+            .map_err(|cause| BuildError::Tool { name: name(), cause })
     };
-    let mut tool = Tool::new(planned.spec.clone(), doer);
+    let mut tool = match &planned.doer {
+        plan::Doer::Http { method, url, headers: sent, reach } => {
+            let method = match method {
+                file::Method::Get => Method::GET,
+                file::Method::Post => Method::POST,
+                file::Method::Put => Method::PUT,
+                file::Method::Patch => Method::PATCH,
+                file::Method::Delete => Method::DELETE,
+            };
+            let mut options = http::Options::new(planned.spec.clone(), method, url);
+            options.headers = headers(sent)?;
+            options.reach = match reach {
+                plan::Reach::Public => http::Reach::Public,
+                plan::Reach::Private => http::Reach::Private,
+            };
+            http::tool(options).map_err(|cause| BuildError::Http { name: name(), cause })?
+        }
+        plan::Doer::Client => own(Doer::Client)?,
+        plan::Doer::Agent(id) => own(Doer::Agent { id: id.clone() })?,
+    };
     tool.consent = planned.consent;
     tool.interrupted = planned.interrupted;
     tool.timeout = planned.timeout.unwrap_or(tool.timeout);
-    Ok(Arc::new(tool))
+    Ok(tool)
+}
+
+fn server(planned: &plan::Server) -> Result<mcp::Options, BuildError> {
+    let transport = match &planned.way {
+        Way::Command { program, args, env, folder } => Transport::Process {
+            command: program.into(),
+            args: args.clone(),
+            env: env
+                .iter()
+                .map(|(name, value)| (name.clone(), value.reveal().to_owned()))
+                .collect(),
+            folder: Some(folder.clone()).filter(|folder| !folder.as_os_str().is_empty()),
+        },
+        Way::Http { url, headers: sent } => {
+            Transport::Http { url: url.to_string(), headers: headers(sent)? }
+        }
+    };
+    let mut options = mcp::Options::new(&planned.name, transport);
+    options.timeout = planned.timeout.unwrap_or(options.timeout);
+    options.start = planned.start.unwrap_or(options.start);
+    options.consent = planned.consent;
+    options.interrupted = planned.interrupted.map_or(Rerun::IfHarmless, Rerun::All);
+    Ok(options)
+}
+
+fn headers(sent: &[(String, Secret)]) -> Result<Vec<(HeaderName, HeaderValue)>, BuildError> {
+    let header = |(name, value): &(String, Secret)| {
+        let bad = || BuildError::Header(name.clone());
+        let value = HeaderValue::from_str(value.reveal()).map_err(|_| bad())?;
+        Ok((name.parse().map_err(|_| bad())?, value))
+    };
+    sent.iter().map(header).collect()
 }
 
 /// A mind that is asked with settings of its own: those of another vendor's would not do when it

@@ -26,7 +26,7 @@ use super::shape::{Shape, did_you_mean, shown};
 use super::source::join;
 
 pub(super) use tools::prompt;
-pub(super) use uses::{ARTIFACTS, called};
+pub(super) use uses::called;
 
 /// Bytes of a file that a configuration names.
 const LONGEST_FILE: usize = 1 << 20;

@@ -6,11 +6,11 @@ use selvedge_protocol::journal::fold::TaskState;
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Raw, quote};
 use serde_json::Value;
-use tokio::time::timeout;
 
 use super::{Answer, Call, Stage, Turn};
-use crate::journal::{JournalError, Writer, after};
-use crate::tool::{Consent, Doer, Interrupted, Invocation, Run, Tool, ToolError, bounded};
+use crate::agent::Agent;
+use crate::journal::{Journal, JournalError, Writer, after};
+use crate::tool::{Allowance, Asked, Consent, Doer, Invocation, Run, Tool, ToolError, bounded};
 
 /// Where a subtask stands, and what it said.
 type Ended = Option<(TaskState, Option<String>)>;
@@ -24,8 +24,14 @@ impl Turn {
             }
             _ => None,
         };
-        let tool = self.agent.tool(&call.name).cloned();
-        let doing = Doing { writer: self.writer.clone(), task: self.task.clone(), call, tool };
+        let doing = Doing {
+            agent: self.agent.clone(),
+            journal: self.thread.journal().clone(),
+            writer: self.writer.clone(),
+            task: self.task.clone(),
+            asked: self.progress.questions(&call.id),
+            call,
+        };
         self.running.insert(doing.call.id.clone());
         self.tools.spawn(async move { (doing.call.id.clone(), doing.step(ended).await) });
     }
@@ -33,38 +39,44 @@ impl Turn {
 
 /// Doing something for one call.
 struct Doing {
+    agent: Arc<Agent>,
+    journal: Journal,
     writer: Writer,
     task: String,
     call: Call,
-    tool: Option<Arc<Tool>>,
+    /// What was asked for it.
+    asked: Vec<Asked>,
 }
 
 impl Doing {
     async fn step(&self, ended: Ended) -> Result<(), JournalError> {
-        let Some(tool) = &self.tool else {
-            let message = format!("there is no tool `{}`", self.call.name);
-            return self.failed("failed", &message).await;
+        let tool = match self.agent.tool(&self.call.name).await {
+            Ok(tool) => tool,
+            Err(ToolError(message)) => return self.failed("failed", &message).await,
         };
+        let tool = &*tool;
         let arguments = match arguments(tool, &self.call.arguments) {
             Ok(arguments) => arguments,
             Err(message) => return self.failed("validation_error", &message).await,
         };
         match &self.call.stage {
-            Stage::Asked if tool.consent == Consent::Needed => self.ask_consent().await,
+            Stage::Asked if tool.consent == Consent::Needed => self.ask_consent(tool).await,
             Stage::Answered { input, answer } if *input == self.consent_id() => {
                 match consent(answer) {
                     Ok(()) => self.begin(tool, arguments).await,
                     Err(reason) => self.failed("denied", &reason).await,
                 }
             }
+            Stage::Started | Stage::Answered { .. } if tool.is_lost() => {
+                let message = "it was interrupted; whether it was done is not known";
+                self.failed("interrupted", message).await
+            }
+            // Whoever asked has stopped: it is run again, asks again, and is told the answer.
+            Stage::Answered { .. } if tool.is_here() => self.begin(tool, arguments).await,
             Stage::Answered { answer, .. } => match answer {
                 Answer::Value(value) => self.done(value).await,
                 Answer::Expired => self.failed("failed", "nobody answered in time").await,
             },
-            Stage::Started if tool.interrupted == Interrupted::Fail => {
-                let message = "it was interrupted; whether it was done is not known";
-                self.failed("interrupted", message).await
-            }
             Stage::Asked | Stage::Started => self.begin(tool, arguments).await,
             Stage::Called { .. } => self.subtask_ended(ended).await,
             Stage::Waiting { .. } | Stage::Done => Ok(()),
@@ -75,7 +87,7 @@ impl Doing {
     async fn begin(&self, tool: &Tool, arguments: Value) -> Result<(), JournalError> {
         match &tool.doer {
             Doer::Here(run) => self.run(tool, run, arguments).await,
-            Doer::Client => self.ask_client().await,
+            Doer::Client => self.ask_client(tool).await,
             Doer::Agent { id } => self.call_agent(id, &arguments).await,
         }
     }
@@ -91,13 +103,19 @@ impl Doing {
             .with_str("toolName", &self.call.name)
             .with("arguments", Raw::owned(self.call.arguments.clone()));
         self.writer.append(vec![start]).await?;
+        let allowance = Allowance::new(tool.timeout);
         let invocation = Invocation {
             id: self.call.id.clone(),
+            place: self.place(),
             tool: self.call.name.clone(),
             arguments,
+            journal: self.journal.clone(),
             writer: self.writer.clone(),
+            asked: self.asked.clone(),
+            allowance: allowance.clone(),
+            patience: tool.patience,
         };
-        match timeout(tool.timeout, run.run(invocation)).await {
+        match allowance.with(run.run(invocation)).await {
             Ok(Ok(result)) => self.done(&bounded(&result)).await,
             Ok(Err(ToolError(message))) => self.failed("failed", &message).await,
             Err(_) => {
@@ -108,17 +126,17 @@ impl Doing {
     }
 
     /// Asks a user whether the tool may be used.
-    async fn ask_consent(&self) -> Result<(), JournalError> {
+    async fn ask_consent(&self, tool: &Tool) -> Result<(), JournalError> {
         let prompt = format!("Use `{}` with {}?", self.call.name, self.call.arguments);
         let asked = Event::new(Kind::InputRequired)
             .with_str("inputId", &self.consent_id())
             .with("inputType", Raw::Ref("\"confirmation\""))
             .with("requireUser", Raw::Ref("true"));
-        self.ask(asked, &prompt).await
+        self.ask(tool, asked, &prompt).await
     }
 
     /// Asks whoever is connected to do it.
-    async fn ask_client(&self) -> Result<(), JournalError> {
+    async fn ask_client(&self, tool: &Tool) -> Result<(), JournalError> {
         let prompt = format!("Execute client-side tool: {}", self.call.name);
         let metadata = format!(
             "{{\"toolCall\":{{\"id\":{},\"function\":{{\"name\":{},\"arguments\":{}}}}}}}",
@@ -127,15 +145,20 @@ impl Doing {
             quote(&self.call.arguments)
         );
         let asked = Event::new(Kind::InputRequired)
-            .with_str("inputId", &format!("{}/{}", self.task, self.call.id))
+            .with_str("inputId", &self.place())
             .with("inputType", Raw::Ref("\"tool-execution\""))
             .with("metadata", Raw::owned(metadata));
-        self.ask(asked, &prompt).await
+        self.ask(tool, asked, &prompt).await
     }
 
-    async fn ask(&self, asked: Event<'static>, prompt: &str) -> Result<(), JournalError> {
+    async fn ask(
+        &self,
+        tool: &Tool,
+        asked: Event<'static>,
+        prompt: &str,
+    ) -> Result<(), JournalError> {
         let mut asked = asked.with_str("prompt", prompt).with_str("toolCallId", &self.call.id);
-        if let Some(patience) = self.tool.as_ref().and_then(|tool| tool.patience) {
+        if let Some(patience) = tool.patience {
             asked = asked.with_str("expiresAt", &after(patience));
         }
         let waits = Event::new(Kind::TaskStatus)
@@ -146,7 +169,7 @@ impl Doing {
 
     /// Lets another agent do it, in a task of its own.
     async fn call_agent(&self, agent: &str, arguments: &Value) -> Result<(), JournalError> {
-        let subtask = format!("{}/{}", self.task, self.call.id);
+        let subtask = self.place();
         let prompt = match arguments.get("prompt").and_then(Value::as_str) {
             Some(prompt) => prompt.to_owned(),
             None => arguments.to_string(),
@@ -207,8 +230,13 @@ impl Doing {
             .with("success", success)
     }
 
+    /// Names the call among all calls of the thread.
+    fn place(&self) -> String {
+        format!("{}/{}", self.task, self.call.id)
+    }
+
     fn consent_id(&self) -> String {
-        format!("{}/{}/consent", self.task, self.call.id)
+        format!("{}/consent", self.place())
     }
 }
 

@@ -9,6 +9,8 @@ use selvedge_protocol::journal::fold::{TaskState, Tokens};
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::Raw;
 
+use crate::tool::Asked;
+
 /// A turn so far.
 #[derive(Debug)]
 pub struct Progress {
@@ -98,6 +100,7 @@ pub enum Answer {
 #[derive(Debug)]
 struct Question {
     call: Option<String>,
+    prompt: String,
     answer: Option<Answer>,
 }
 
@@ -231,6 +234,17 @@ impl Progress {
         &self.artifacts
     }
 
+    /// What was asked for a call.
+    pub fn questions(&self, call: &str) -> Vec<Asked> {
+        let own = self.questions.iter().filter(|(_, q)| q.call.as_deref() == Some(call));
+        own.map(|(input, question)| Asked {
+            input: input.clone(),
+            prompt: question.prompt.clone(),
+            answer: question.answer.clone(),
+        })
+        .collect()
+    }
+
     /// Where a subtask stands, and what it said in the end.
     pub fn subtask(&self, id: &str) -> Option<(TaskState, Option<&str>)> {
         Some((*self.subtasks.get(id)?, self.answers.get(id).map(String::as_str)))
@@ -301,7 +315,8 @@ impl Progress {
         let Some(input) = event.str("inputId").map(|id| id.into_owned()) else { return };
         let call = event.str("toolCallId").map(|id| id.into_owned());
         self.stage(event, Stage::Waiting { input: input.clone() });
-        self.questions.insert(input, Question { call, answer: None });
+        let prompt = event.str("prompt").unwrap_or_default().into_owned();
+        self.questions.insert(input, Question { call, prompt, answer: None });
     }
 
     /// The first answer counts.

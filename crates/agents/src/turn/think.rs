@@ -22,7 +22,8 @@ impl Turn {
         let Some(mind) = self.agent.minds.get(self.progress.mind).cloned() else {
             return self.fail("no_model", "there is no model left to ask").await;
         };
-        let specs: Vec<_> = self.agent.tools.iter().map(|tool| tool.spec.clone()).collect();
+        let tools = self.agent.all_tools().await;
+        let specs: Vec<_> = tools.iter().map(|tool| tool.spec.clone()).collect();
         let iteration = self.progress.iterations + 1;
         // Before the effect, so that whoever comes after knows of it.
         let began = vec![

@@ -1,18 +1,16 @@
 //! Configurations that are right, what they become, and files made to do harm.
 
-use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, FutureExt as _};
-use selvedge_agents::config::{self, Config, Findings, Parts, file, plan};
-use selvedge_agents::model::{Failure, Request, ToolSpec};
+use futures_util::future::BoxFuture;
+use selvedge_agents::config::{self, Config, Findings, file, plan};
+use selvedge_agents::model::{Failure, Request};
 use selvedge_agents::script::Script;
-use selvedge_agents::{
-    Agent, Consent, Doer, Interrupted, Invocation, Left, Mind, Run, Saying, Tool, ToolError,
-};
-use serde_json::{Value, json};
+use selvedge_agents::tool::mcp::Which;
+use selvedge_agents::{Agent, Consent, Doer, Interrupted, Left, Mind, Saying};
+use serde_json::json;
 
 use crate::stage::Stage;
 
@@ -30,23 +28,6 @@ fn right(text: &str) -> Config {
 fn codes(text: &str) -> Vec<&'static str> {
     let found = check(text).expect_err("mistakes");
     found.files.iter().flat_map(|f| f.report.diagnostics()).map(|d| d.code).collect()
-}
-
-/// Makes scripts for models and tools that do nothing.
-struct Fakes;
-
-struct Nothing;
-
-impl Run for Nothing {
-    fn run(&self, _: Invocation) -> BoxFuture<'static, Result<Value, ToolError>> {
-        async { Ok(Value::Null) }.boxed()
-    }
-}
-
-fn fake_tool(name: &str) -> Arc<Tool> {
-    let (name, schema) = (name.to_owned(), json!({"type": "object"}));
-    let spec = ToolSpec { name, description: String::new(), schema };
-    Arc::new(Tool::here(spec, Arc::new(Nothing)))
 }
 
 /// Says with which settings it is asked.
@@ -68,30 +49,9 @@ impl Mind for Asked {
     }
 }
 
-impl Parts for Fakes {
-    type Error = Infallible;
-
-    fn mind(&self, model: &plan::Model) -> Result<Arc<dyn Mind>, Infallible> {
-        Ok(Arc::new(Asked(model.model.clone())))
-    }
-
-    fn http(&self, _: &plan::Tool) -> Result<Arc<dyn Run>, Infallible> {
-        Ok(Arc::new(Nothing))
-    }
-
-    async fn server(&self, server: &plan::Server) -> Result<Vec<Arc<Tool>>, Infallible> {
-        let names = ["read_file", "read_dir", "write_file"];
-        Ok(names.iter().map(|name| fake_tool(&format!("{}__{name}", server.name))).collect())
-    }
-
-    fn artifact(&self, _: &str, called: &str) -> Result<Arc<Tool>, Infallible> {
-        Ok(fake_tool(called))
-    }
-}
-
-async fn built(text: &str) -> Vec<Agent> {
-    let Ok(agents) = right(text).build(&Fakes).await;
-    agents
+/// The agents, with models that only say how they are asked.
+fn built(text: &str) -> Vec<Agent> {
+    right(text).build_with(|model| Ok(Arc::new(Asked(model.model.clone())))).unwrap()
 }
 
 #[tokio::test]
@@ -108,8 +68,7 @@ async fn a_script_of_a_configuration_works_in_a_thread() {
         kind = "script"
         script = { rules = [{ lines = [{ say = "no" }] }] }
         "#,
-    )
-    .await;
+    );
     let stage = Stage::new("hello").await;
     assert_eq!(stage.run(agents.remove(0), "t").await, Left::Over);
     let told = stage.told();
@@ -142,14 +101,13 @@ async fn names_and_globs_become_tools_as_models_know_them() {
         kind = "worker"
         description = "Builds things."
         "#,
-    )
-    .await;
-    let names: Vec<_> = agents[0].tools.iter().map(|tool| tool.spec.name.as_str()).collect();
-    assert_eq!(
-        names,
-        ["weather", "post", "files__read_file", "files__read_dir", "read_artifact", "b"]
     );
-    let tool = |name| agents[0].tool(name).unwrap();
+    let names: Vec<_> = agents[0].tools.iter().map(|tool| tool.spec.name.as_str()).collect();
+    assert_eq!(names, ["weather", "post", "artifact_read", "b"]);
+    let servers: Vec<_> = agents[0].servers.iter().map(|o| (o.server.name(), &o.which)).collect();
+    let like = |glob: &str| Which::Like(glob.to_owned());
+    assert_eq!(servers, [("files", &like("read_*")), ("files", &like("read_file"))]);
+    let tool = |name| agents[0].tools.iter().find(|tool| tool.spec.name == name).unwrap();
     let weather = tool("weather");
     assert!(matches!(weather.doer, Doer::Client));
     assert_eq!(weather.consent, Consent::Needed);
@@ -173,8 +131,7 @@ async fn each_model_of_an_agent_is_asked_with_its_own_settings() {
         [agents.ada]
         model = ["m", "n"]
         "#,
-    )
-    .await;
+    );
     let minds = agents.into_iter().next().unwrap().minds;
     for (mind, said) in minds.into_iter().zip(["Some(7) None", "None Some(0.5)"]) {
         let stage = Stage::new("hello").await;

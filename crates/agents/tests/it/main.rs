@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod artifact;
 mod config;
+mod http;
+mod mcp;
 mod model;
 mod runner;
 mod stage;

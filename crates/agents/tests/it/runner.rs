@@ -121,7 +121,7 @@ async fn tasks_for_its_agents_are_done_and_no_others() {
 #[tokio::test]
 async fn an_agent_calls_another_and_goes_on_with_what_it_said() {
     let folder = tempfile::tempdir().unwrap();
-    let ask_bob = Tool::new(spec("ask_bob"), Doer::Agent { id: "bob".to_owned() });
+    let ask_bob = Tool::new(spec("ask_bob"), Doer::Agent { id: "bob".to_owned() }).unwrap();
     let bob = Agent::new("bob", Arc::new(Script::saying("fine")));
     let house = House::open(&folder, vec![calling("ada", ask_bob), bob]);
     house.ask("a", "ada").await;
@@ -134,7 +134,7 @@ async fn an_agent_calls_another_and_goes_on_with_what_it_said() {
 async fn what_waits_is_taken_up_when_it_is_answered_also_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let agents = || {
-        let mut tool = Tool::new(spec("look"), Doer::Client);
+        let mut tool = Tool::new(spec("look"), Doer::Client).unwrap();
         tool.consent = Consent::Needed;
         vec![calling("ada", tool)]
     };

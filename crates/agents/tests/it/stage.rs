@@ -1,6 +1,7 @@
 //! A store of its own for a test, with a thread in it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use selvedge_agents::{Agent, Journal, Left, Turn};
 use selvedge_store::{Append, Create, Draft, Options, Store, ThreadKey};
@@ -47,6 +48,23 @@ impl Stage {
         let thread = self.store.thread(&self.key).unwrap().unwrap();
         let page = self.store.read(&thread, 0, usize::MAX, usize::MAX).unwrap();
         page.entries.iter().map(|entry| serde_json::from_slice(&entry.event).unwrap()).collect()
+    }
+
+    /// Waits for an event.
+    pub(crate) async fn until(&self, found: impl Fn(&Value) -> bool) -> Value {
+        let thread = self.store.thread(&self.key).unwrap().unwrap();
+        let tail = self.store.tail(&thread).unwrap();
+        let mut heads = tail.watch();
+        let wait = async {
+            loop {
+                if let Some(event) = self.events().into_iter().find(&found) {
+                    return event;
+                }
+                heads.changed().await.unwrap();
+            }
+        };
+        let event = tokio::time::timeout(Duration::from_secs(30), wait).await;
+        event.unwrap_or_else(|_| panic!("{:#?}", self.told()))
     }
 
     /// What happened after the task was made: each event's kind and what matters of it.

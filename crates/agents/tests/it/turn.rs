@@ -97,7 +97,7 @@ async fn tools_run_side_by_side_and_the_model_sees_how_each_ended() {
         ("echo", json!("not an object")),
     ];
     let mut agent = ada(vec![line("", &calls), line("done", &[])]);
-    agent.tools = vec![Arc::new(Tool::here(spec("echo"), echo.clone()))];
+    agent.tools = vec![Arc::new(Tool::here(spec("echo"), echo.clone()).unwrap())];
     assert_eq!(stage.run(agent, "t").await, Left::Over);
     let told = stage.told();
     let ended: Vec<&String> = told.iter().filter(|e| e.starts_with("tool-complete")).collect();
@@ -149,7 +149,7 @@ async fn a_failing_model_is_asked_again_then_another_and_nothing_is_mixed() {
 async fn an_endless_turn_ends() {
     let stage = Stage::new("go").await;
     let mut agent = ada(vec![line("again", &[("echo", json!({}))])]);
-    agent.tools = vec![Arc::new(Tool::here(spec("echo"), Arc::new(Echo::default())))];
+    agent.tools = vec![Arc::new(Tool::here(spec("echo"), Arc::new(Echo::default())).unwrap())];
     agent.limits.iterations = 3;
     stage.run(agent, "t").await;
     assert_eq!(stage.told().last().unwrap(), "task-status failed max_iterations");
@@ -168,7 +168,7 @@ async fn a_tool_that_needs_consent_waits_in_the_journal_for_it() {
         let stage = Stage::new("go").await;
         let agent = || {
             let mut agent = ada(vec![line("", &[("echo", json!({"a": 1}))]), line("done", &[])]);
-            let mut tool = Tool::here(spec("echo"), Arc::new(Echo::default()));
+            let mut tool = Tool::here(spec("echo"), Arc::new(Echo::default())).unwrap();
             tool.consent = Consent::Needed;
             agent.tools = vec![Arc::new(tool)];
             agent
@@ -201,8 +201,8 @@ async fn a_client_does_what_only_it_can_and_another_agent_what_it_is_asked() {
         let calls = [("where_am_i", json!({})), ("ask_bob", json!({"prompt": "how are you?"}))];
         let mut agent = ada(vec![line("", &calls), line("done", &[])]);
         agent.tools = vec![
-            Arc::new(Tool::new(spec("where_am_i"), Doer::Client)),
-            Arc::new(Tool::new(spec("ask_bob"), Doer::Agent { id: "bob".to_owned() })),
+            Arc::new(Tool::new(spec("where_am_i"), Doer::Client).unwrap()),
+            Arc::new(Tool::new(spec("ask_bob"), Doer::Agent { id: "bob".to_owned() }).unwrap()),
         ];
         agent
     };
@@ -234,7 +234,7 @@ async fn a_turn_goes_on_wherever_it_was_stopped() {
     let echo = Arc::new(Echo::default());
     let agent = |echo: &Arc<Echo>, interrupted| {
         let mut agent = ada(lines());
-        let mut tool = Tool::here(spec("echo"), echo.clone());
+        let mut tool = Tool::here(spec("echo"), echo.clone()).unwrap();
         tool.interrupted = interrupted;
         agent.tools = vec![Arc::new(tool)];
         agent

@@ -3,6 +3,10 @@
 use std::io;
 
 use tracing::Level;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Log")]
@@ -38,11 +42,17 @@ impl Lines {
             Severity::Info => Level::INFO,
             Severity::Debug => Level::DEBUG,
         };
-        let lines = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr);
+        let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+        // The MCP library would write what is said to the log.
+        let library = level.min(Level::WARN);
+        let which = Targets::new().with_default(level).with_target("rmcp", library);
+        let log = tracing_subscriber::registry();
         // It fails only where someone logs already.
         let _ = match self.log {
-            Format::Text => lines.try_init(),
-            Format::Json => lines.json().flatten_event(true).try_init(),
+            Format::Text => log.with(lines.with_filter(which)).try_init(),
+            Format::Json => {
+                log.with(lines.json().flatten_event(true).with_filter(which)).try_init()
+            }
         };
     }
 }

@@ -37,6 +37,7 @@ fn every_command_explains_itself_with_examples() {
         "verify",
         "doctor",
         "bench",
+        "mcp",
         "completions",
         "share",
         "promote",

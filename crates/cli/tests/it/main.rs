@@ -6,6 +6,7 @@ mod branch;
 mod canon;
 mod config;
 mod convert;
+mod demo;
 mod docs;
 mod doctor;
 mod help;

@@ -79,7 +79,7 @@ async fn a_question_of_an_agent_is_answered_over_http_and_the_turn_goes_on() {
     let mut ada = Agent::new("ada", Arc::new(Script::of(lines)));
     let schema = json!({"type": "object"});
     let spec = ToolSpec { name: "look".to_owned(), description: String::new(), schema };
-    let mut tool = Tool::new(spec, Doer::Client);
+    let mut tool = Tool::new(spec, Doer::Client).unwrap();
     tool.consent = Consent::Needed;
     ada.tools = vec![Arc::new(tool)];
     let site = site(vec![ada]).await;
@@ -112,7 +112,7 @@ async fn an_agent_goes_on_when_nobody_answers_in_time() {
     let mut ada = Agent::new("ada", Arc::new(Script::of(lines)));
     let schema = json!({"type": "object"});
     let spec = ToolSpec { name: "look".to_owned(), description: String::new(), schema };
-    let mut tool = Tool::new(spec, Doer::Client);
+    let mut tool = Tool::new(spec, Doer::Client).unwrap();
     tool.patience = Some(Duration::from_millis(50));
     ada.tools = vec![Arc::new(tool)];
     let site = site(vec![ada]).await;

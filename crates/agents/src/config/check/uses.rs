@@ -10,11 +10,11 @@ use crate::script::Script;
 
 /// What can be done with artifacts, and what a model calls the tool for it.
 pub(in crate::config) const ARTIFACTS: &[(&str, &str)] = &[
-    ("create", "create_artifact"),
-    ("append", "append_artifact"),
-    ("update", "update_artifact"),
-    ("list", "list_artifacts"),
-    ("read", "read_artifact"),
+    ("create", "artifact_create"),
+    ("append", "artifact_append"),
+    ("update", "artifact_update"),
+    ("list", "artifact_list"),
+    ("read", "artifact_read"),
 ];
 
 impl Check<'_> {

@@ -28,7 +28,7 @@ async fn turn(provider: Provider, answers: Vec<Answer>) -> (Stage, Vec<Asked>) {
     for name in ["weather", "now"] {
         let schema = json!({"type": "object"});
         let spec = ToolSpec { name: name.into(), description: String::new(), schema };
-        agent.tools.push(Arc::new(Tool::here(spec, Arc::new(Dry))));
+        agent.tools.push(Arc::new(Tool::here(spec, Arc::new(Dry)).unwrap()));
     }
     assert_eq!(stage.run(agent, "t").await, Left::Over);
     (stage, served.await.unwrap())

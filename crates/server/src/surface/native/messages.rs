@@ -103,7 +103,8 @@ pub(crate) async fn agents(State(app): State<App>) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-/// Who is to answer: those that are named, else the agents of the thread, else the only agent.
+/// Who is to answer: those that are named, else the agents that joined the thread, else the only
+/// agent.
 async fn receivers(app: &App, thread: ThreadRef, root: Node<'_, '_>) -> Result<Vec<String>, Error> {
     let wrong = |message: String| Error::new(ErrorCode::BadParameter, message).at("/to");
     let Some(desk) = &app.options().agents else {
@@ -127,8 +128,9 @@ async fn receivers(app: &App, thread: ThreadRef, root: Node<'_, '_>) -> Result<V
         return Ok(named);
     }
     let present = app.blocking(move |store| Ok(store.participants(&thread)?)).await?;
-    let present: Vec<String> =
-        present.into_iter().map(|one| one.id).filter(|one| desk.has(one)).collect();
+    // Who was only called by another is not spoken to.
+    let joined = present.into_iter().filter(|one| one.role.as_deref() == Some("agent"));
+    let present: Vec<String> = joined.map(|one| one.id).filter(|one| desk.has(one)).collect();
     let mut all = desk.agents();
     match (present.is_empty(), all.next(), all.next()) {
         (false, _, _) => Ok(present),
