@@ -126,6 +126,12 @@ impl Desk {
         self.shared.agents.contains_key(agent)
     }
 
+    /// Whether a turn is at work.
+    pub fn is_busy(&self) -> bool {
+        let tasks = lock(&self.shared.tasks);
+        tasks.by_thread.values().flatten().any(|(_, work)| work.state != State::Waiting)
+    }
+
     /// The agents, by their ids.
     pub fn agents(&self) -> impl Iterator<Item = &Arc<Agent>> {
         self.shared.agents.values()

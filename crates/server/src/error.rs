@@ -171,6 +171,13 @@ impl Error {
         Self { pointer: Some(pointer.into()), ..self }
     }
 
+    /// With its pointer, if it has one, taken from further out.
+    #[must_use]
+    pub(crate) fn within(self, outer: &str) -> Self {
+        let pointer = self.pointer.map(|inner| format!("{outer}{inner}"));
+        Self { pointer: Some(pointer.unwrap_or_else(|| outer.to_owned())), ..self }
+    }
+
     /// With more for programs, as a JSON object.
     #[must_use]
     pub fn with(self, details: String) -> Self {

@@ -261,6 +261,8 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("GET", "/api/threads/{id}/events") => ("", "Page"),
         ("POST", "/api/threads/{id}/messages") => ("NewMessage", "SentMessage"),
         ("GET", "/api/agents") => ("", "Agents"),
+        ("GET", "/ping") => ("", "Ping"),
+        ("POST", "/invocations") => ("Invocation", ""),
         ("POST", "/api/threads/{id}/fork") => ("NewBranch", "MadeBranch"),
         ("POST", "/api/threads/{id}/promote") => ("Promotion", "Promoted"),
         ("GET", "/api/threads/{id}/diff") => ("", "Difference"),

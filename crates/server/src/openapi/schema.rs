@@ -74,6 +74,15 @@ pub(super) fn components() -> Value {
             ("first", count.clone()), ("last", count.clone()), ("cursor", named("Cursor")),
             ("duplicate", json!({"type": "boolean", "description": "The same key and body were appended before"})),
         ], &[]),
+        "Ping": object(&[
+            ("status", json!({"enum": ["Healthy", "HealthyBusy"]})),
+            ("time_of_last_update", count.clone()),
+        ], &[]),
+        "Invocation": object(&[], &[
+            ("type", json!({"enum": ["prompt", "resume"]})), ("prompt", text.clone()),
+            ("inputs", list(object(&[("inputId", text.clone()), ("value", json!({}))], &[]))),
+            ("metadata", any_object.clone()),
+        ]),
         "NewMessage": object(&[("content", json!({"type": ["string", "array"]}))], &[
             ("to", json!({"anyOf": [text, list(text.clone())],
                 "description": "Agents that are to answer; those of the thread unless told"})),

@@ -1,9 +1,11 @@
 //! The Looopy document's own URLs.
 
+mod invocations;
+
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{get, post};
 use http::{HeaderMap, Method};
 use selvedge_protocol::journal::Cursor;
 
@@ -35,6 +37,27 @@ pub(crate) fn routes() -> Vec<Route> {
             scope: Scope::Read,
             about: "A page of what the stream of a context gives",
             handler: get(events),
+        },
+        Route {
+            method: Method::GET,
+            path: "/ping",
+            scope: Scope::Nobody,
+            about: "Whether agents can be invoked, and whether some are at work",
+            handler: get(invocations::ping),
+        },
+        Route {
+            method: Method::GET,
+            path: "/invocations",
+            scope: Scope::Read,
+            about: "The state of the context that a header names",
+            handler: get(invocations::state),
+        },
+        Route {
+            method: Method::POST,
+            path: "/invocations",
+            scope: Scope::Both,
+            about: "One turn of an agent: a prompt or answers, and what happens as a stream",
+            handler: post(invocations::invoke),
         },
     ]
 }

@@ -1,14 +1,14 @@
 //! The native API: small, and everything else is a view of it.
 
-mod acts;
+pub(crate) mod acts;
 mod branch;
 pub(crate) mod events;
 mod lists;
 mod many;
-mod messages;
+pub(crate) mod messages;
 mod shares;
 pub(crate) mod stream;
-mod threads;
+pub(crate) mod threads;
 mod transfer;
 
 use axum::routing::{delete, get, patch, post};

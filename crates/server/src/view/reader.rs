@@ -154,6 +154,11 @@ impl Reader {
         })
     }
 
+    /// The last entry looked at.
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen
+    }
+
     /// The next bytes for the reader; none at the end.
     pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Error>> {
         if self.ended {

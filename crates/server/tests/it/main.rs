@@ -9,6 +9,7 @@ mod cancel;
 mod cut;
 mod edge;
 mod inputs;
+mod invocations;
 mod lag;
 mod lists;
 mod matrix;

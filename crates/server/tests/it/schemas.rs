@@ -41,6 +41,7 @@ fn body(method: &Method, path: &str) -> Option<Value> {
         }),
         ("PATCH", "/api/threads/{id}") => json!({"title": "new"}),
         ("POST", "/api/threads/{id}/events") => talk(),
+        ("POST", "/invocations") => json!({"prompt": "hello"}),
         ("POST", "/api/threads/{id}/messages") => json!({"content": "hello", "to": ["ada"]}),
         ("POST", "/api/threads/{id}/fork") => json!({"at": 3, "title": "other"}),
         ("POST", "/api/threads/{id}/promote") => json!({"old": "was"}),

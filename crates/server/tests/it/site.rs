@@ -196,12 +196,17 @@ impl Frames {
     }
 
     pub(crate) async fn next(&mut self) -> Frame {
+        self.maybe().await.expect("the stream ended")
+    }
+
+    /// The next frame; none at the end.
+    pub(crate) async fn maybe(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = self.ready.pop_front() {
-                return frame;
+                return Some(frame);
             }
             let piece = tokio::time::timeout(Duration::from_secs(20), self.response.chunk());
-            let piece = piece.await.expect("a frame in time").unwrap().expect("the stream ended");
+            let piece = piece.await.expect("a frame in time").unwrap()?;
             self.text.push_str(std::str::from_utf8(&piece).unwrap());
             while let Some(end) = self.text.find("\n\n") {
                 let rest = self.text.split_off(end + 2);

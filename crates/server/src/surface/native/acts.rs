@@ -5,7 +5,7 @@
 
 mod artifacts;
 mod cancel;
-mod inputs;
+pub(crate) mod inputs;
 
 use axum::routing::{get, post, put};
 use http::Method;

@@ -38,7 +38,7 @@ pub(crate) async fn send(
     };
     let author = text_member(root, "author")?;
     let message = text_member(root, "messageId")?.unwrap_or_else(|| Uuid::now_v7().to_string());
-    let to = receivers(&app, thread, root).await?;
+    let to = receivers(&app, Some(thread), root).await?;
     let mut events = format!(
         "[{{\"kind\":\"message\",\"role\":\"user\",\"messageId\":{},\"content\":{}",
         quote(&message),
@@ -105,7 +105,11 @@ pub(crate) async fn agents(State(app): State<App>) -> Response {
 
 /// Who is to answer: those that are named, else the agents that joined the thread, else the only
 /// agent.
-async fn receivers(app: &App, thread: ThreadRef, root: Node<'_, '_>) -> Result<Vec<String>, Error> {
+pub(crate) async fn receivers(
+    app: &App,
+    thread: Option<ThreadRef>,
+    root: Node<'_, '_>,
+) -> Result<Vec<String>, Error> {
     let wrong = |message: String| Error::new(ErrorCode::BadParameter, message).at("/to");
     let Some(desk) = &app.options().agents else {
         let message = "this server runs no agents; configure some, or append events instead";
@@ -127,7 +131,10 @@ async fn receivers(app: &App, thread: ThreadRef, root: Node<'_, '_>) -> Result<V
         }
         return Ok(named);
     }
-    let present = app.blocking(move |store| Ok(store.participants(&thread)?)).await?;
+    let present = match thread {
+        Some(thread) => app.blocking(move |store| Ok(store.participants(&thread)?)).await?,
+        None => Vec::new(),
+    };
     // Who was only called by another is not spoken to.
     let joined = present.into_iter().filter(|one| one.role.as_deref() == Some("agent"));
     let present: Vec<String> = joined.map(|one| one.id).filter(|one| desk.has(one)).collect();

@@ -53,7 +53,7 @@ pub(super) async fn follow(
 }
 
 /// An answer that goes on.
-pub(super) fn event_stream(body: Body) -> Response {
+pub(crate) fn event_stream(body: Body) -> Response {
     let mut response = body.into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

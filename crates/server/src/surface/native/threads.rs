@@ -76,11 +76,20 @@ pub(crate) async fn show(
     Id(id): Id,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Error> {
-    let query = Query::new(query.as_deref());
-    let filter = filter(&query, &principal)?;
+    asked(&app, &principal, &id, &Query::new(query.as_deref())).await
+}
+
+/// A thread's state, as a query asks for it.
+pub(crate) async fn asked(
+    app: &App,
+    principal: &Principal,
+    id: &str,
+    query: &Query<'_>,
+) -> Result<Response, Error> {
+    let filter = filter(query, principal)?;
     let at: Option<u64> = query.parsed("at", "a sequence number")?;
-    let thread = app.thread(&principal.thread(&id)).await?;
-    shown(&app, &id, thread, filter, at).await
+    let thread = app.thread(&principal.thread(id)).await?;
+    shown(app, id, thread, filter, at).await
 }
 
 /// A thread's state at some point, under an id.

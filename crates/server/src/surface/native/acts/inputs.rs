@@ -7,7 +7,7 @@ use http::{HeaderMap, header};
 use selvedge_protocol::journal::{Event, Kind, Visibility};
 use selvedge_protocol::json::{Node, Raw, quote};
 use selvedge_protocol::time;
-use selvedge_store::{Append, Guard, InboxItem, InboxKind, Key};
+use selvedge_store::{Append, Appended, Guard, InboxItem, InboxKind, Key};
 
 use crate::auth::{Principal, Scope};
 use crate::clock::now;
@@ -106,14 +106,34 @@ pub(crate) async fn answer(
     Payload(body): Payload,
 ) -> Result<Response, Error> {
     let doc = body_object(&body)?;
-    let root = doc.root();
+    let key = key_of(&headers, &[b"answer", id.as_bytes(), &body])?;
+    let answer = Answer { thread: &thread, input: &id, root: doc.root(), key };
+    let (appended, _) = give(&app, &principal, answer).await?;
+    Ok(told(&appended, ""))
+}
+
+/// An answer to a question: `value`, and perhaps `userId` and `reason`.
+pub(crate) struct Answer<'a> {
+    pub(crate) thread: &'a str,
+    pub(crate) input: &'a str,
+    pub(crate) root: Node<'a, 'a>,
+    pub(crate) key: Option<Key>,
+}
+
+/// Answers a question; says where, and which task had asked.
+pub(crate) async fn give(
+    app: &App,
+    principal: &Principal,
+    answer: Answer<'_>,
+) -> Result<(Appended, Option<String>), Error> {
+    let Answer { thread, input, root, key } = answer;
     let reason = text_member(root, "reason")?;
-    let user = user(root, &principal)?;
+    let user = user(root, principal)?;
     let Some(value) = root.get("value") else {
         let message = "`value` is missing: what is the answer?";
         return Err(Error::new(ErrorCode::BadParameter, message).at("/value"));
     };
-    let (item, asked) = question(&app, &principal, (&thread, InboxKind::Input, &id)).await?;
+    let (item, asked) = question(app, principal, (thread, InboxKind::Input, input)).await?;
     if item.require_user && principal.is_agent() {
         return Err(Error::new(ErrorCode::Forbidden, "only a user may answer this"));
     }
@@ -128,14 +148,8 @@ pub(crate) async fn answer(
     if let Some(reason) = reason {
         event.set("metadata", Raw::owned(format!("{{\"reason\":{}}}", quote(&reason))));
     }
-    close(
-        &app,
-        &principal,
-        (&thread, item),
-        event,
-        key_of(&headers, &[b"answer", id.as_bytes(), &body])?,
-    )
-    .await
+    let task = item.task.clone();
+    Ok((close(app, principal, (thread, item), event, key).await?, task))
 }
 
 /// `POST /api/threads/{id}/auths/{authId}`
@@ -167,14 +181,9 @@ pub(crate) async fn authenticated(
         return Err(Error::new(ErrorCode::Forbidden, "only a user may authenticate"));
     }
     let event = closing(Kind::AuthCompleted, &item, &asked).with_str("userId", &user);
-    close(
-        &app,
-        &principal,
-        (&thread, item),
-        event,
-        key_of(&headers, &[b"auth", id.as_bytes(), &body])?,
-    )
-    .await
+    let key = key_of(&headers, &[b"auth", id.as_bytes(), &body])?;
+    let appended = close(&app, &principal, (&thread, item), event, key).await?;
+    Ok(told(&appended, ""))
 }
 
 /// Who answers: whom the token was made for, or whom the body names.
@@ -208,10 +217,10 @@ async fn close(
     (thread, item): (&str, InboxItem),
     event: Event<'static>,
     key: Option<Key>,
-) -> Result<Response, Error> {
+) -> Result<Appended, Error> {
     let drafts = Stamp::new(thread, now()).own(&[event])?;
     let mut append = Append::new(principal.thread(thread), drafts);
     append.key = key;
     append.guard = Some(Guard::Open { kind: item.kind, id: item.id });
-    Ok(told(&app.append_to(thread, append).await?, ""))
+    app.append_to(thread, append).await
 }
