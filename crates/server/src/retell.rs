@@ -7,9 +7,6 @@ use selvedge_protocol::record::Record;
 use selvedge_protocol::time;
 use selvedge_store::Entry;
 
-/// How the event begins that an import ends with.
-const IMPORTED: &[u8] = b"{\"kind\":\"internal:imported\"";
-
 /// Puts batches together again. What an append says of its records stands by itself, so it begins
 /// anew with every append; entries must come in order and from the start of an append.
 pub(crate) struct Retelling {
@@ -33,10 +30,6 @@ impl Retelling {
         passes: bool,
         sink: &mut dyn FnMut(&Batch<'_>),
     ) -> Option<u64> {
-        // That a thread was imported is known of it here, and no part of what was imported.
-        if entry.event.starts_with(IMPORTED) {
-            return None;
-        }
         if entry.append == entry.seq {
             self.decoder = journal();
             self.first = None;

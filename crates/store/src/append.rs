@@ -112,6 +112,9 @@ pub enum Create {
     IfMissing,
     /// Make it, and refuse if it is there.
     New,
+    /// Make it from what happened elsewhere, and refuse if it is there. Nobody here is to go on
+    /// with the tasks in it.
+    Past,
     /// Make it as a branch of another thread, and refuse if it is there.
     Branch {
         /// The thread it branches off from.

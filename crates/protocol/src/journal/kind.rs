@@ -37,7 +37,6 @@ pub enum Kind {
     InternalToolMessage,
     InternalToolStart,
     InternalToolComplete,
-    InternalImported,
     ThreadCreated,
     ThreadUpdated,
     ParticipantJoined,
@@ -260,8 +259,6 @@ specs! {
     InternalToolComplete "internal:tool-complete" "A tool returned, for operators only." [
         f("toolCallId", Text, May), f("toolName", Text, May), f("success", Bool, May),
         f("result", Any, May), f("error", Text, May)]
-    InternalImported "internal:imported" "What came before happened elsewhere." [
-        f("dialect", Text, May)]
     ThreadCreated "thread-created" "The thread begins." [
         f("title", Text, May), f("parentThreadId", Text, May), f("createdAt", Text, May),
         f("updatedAt", Text, May)]

@@ -187,7 +187,6 @@ fn apply(
         Kind::InputRequired | Kind::ToolInputRequired => {
             inbox::asked(conn, thread, &seen, inbox::INPUT)?;
         }
-        Kind::InternalImported => task::imported(conn, thread)?,
         Kind::AuthRequired => inbox::asked(conn, thread, &seen, inbox::AUTH)?,
         Kind::InputReceived => inbox::answered(conn, thread, &seen, inbox::INPUT)?,
         Kind::AuthCompleted => inbox::answered(conn, thread, &seen, inbox::AUTH)?,

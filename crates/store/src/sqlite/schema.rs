@@ -241,6 +241,8 @@ ALTER TABLE thread ADD COLUMN renamed INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE thread ADD COLUMN was TEXT;
 ALTER TABLE thread ADD COLUMN over INTEGER;
 CREATE INDEX thread_by_was ON thread (tenant, was) WHERE was IS NOT NULL;
+-- The last entry that was imported: it happened elsewhere.
+ALTER TABLE thread ADD COLUMN past INTEGER NOT NULL DEFAULT 0;
 ",
 ];
 

@@ -347,7 +347,7 @@ impl Writer {
                 let answer = Appended { thread, first, last, at, duplicate: true };
                 return Ok(Staged { answer, items: Vec::new() });
             }
-            if matches!(append.create, Create::New | Create::Branch { .. }) {
+            if matches!(append.create, Create::New | Create::Past | Create::Branch { .. }) {
                 return Err(Stop::Refused(AppendError::Exists));
             }
         }
@@ -368,6 +368,11 @@ impl Writer {
             self.next_row += 1;
             self.backlog.announce(&item);
             items.push(item);
+        }
+        if append.create == Create::Past {
+            self.conn
+                .prepare_cached("UPDATE thread SET past = ?2 WHERE num = ?1")?
+                .execute(params![thread.num, last as i64])?;
         }
         self.known.insert(append.thread, Known { thread: thread.clone(), head: last });
         let answer = Appended { thread, first: head + 1, last, at, duplicate: false };
@@ -403,7 +408,7 @@ impl Writer {
         }
         match &append.create {
             Create::Never => Err(Stop::Refused(AppendError::NotFound)),
-            Create::IfMissing | Create::New => Ok(Target::New(None)),
+            Create::IfMissing | Create::New | Create::Past => Ok(Target::New(None)),
             Create::Branch { from, at } => {
                 if !is_live(&self.conn, from.num)? {
                     return Err(Stop::Refused(AppendError::NotFound));

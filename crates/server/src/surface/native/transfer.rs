@@ -7,15 +7,13 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use http::{HeaderValue, StatusCode, header};
 use selvedge_protocol::dialect::{self, Dialect, EncodeOptions, Encoding};
-use selvedge_protocol::journal::{Cursor, Kind};
+use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::{from_utf8, quote};
 use selvedge_protocol::record::Framing;
-use selvedge_protocol::time;
-use selvedge_store::{Append, Create, Draft, ThreadRef};
+use selvedge_store::{Append, Create, ThreadRef};
 
 use super::stream::filter;
 use crate::auth::Principal;
-use crate::clock::now;
 use crate::extract::{Id, Payload};
 use crate::ingest::ingest;
 use crate::query::Query;
@@ -63,10 +61,8 @@ pub(crate) async fn import(
     let id = query.get("thread").map(str::to_owned).or(ingested.thread);
     let id = id.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
     let key = principal.thread(&id);
-    let mut rows = ingested.appends;
-    rows.push(vec![imported(&id, from)]);
-    let mut rows = rows.into_iter();
-    let mut append = Append::new(key, rows.next().unwrap_or_default()).creating(Create::New);
+    let mut rows = ingested.appends.into_iter();
+    let mut append = Append::new(key, rows.next().unwrap_or_default()).creating(Create::Past);
     // All of it or nothing: half a thread would look like a whole one.
     append.more = rows.collect();
     let appended = app.append_past(append).await?;
@@ -79,17 +75,6 @@ pub(crate) async fn import(
     );
     let json = [(header::CONTENT_TYPE, "application/json")];
     Ok((StatusCode::CREATED, json, body).into_response())
-}
-
-/// That what came before happened elsewhere: nobody here is to go on with it.
-fn imported(id: &str, from: &Dialect) -> Draft {
-    let at = time::from_millis(now()).unwrap_or_default();
-    Draft::new(format!(
-        "{{\"kind\":\"{}\",\"contextId\":{},\"dialect\":\"{}\",\"timestamp\":\"{at}\"}}",
-        Kind::InternalImported.name(),
-        quote(id),
-        from.id.name()
-    ))
 }
 
 /// `GET /api/threads/{id}/export?dialect=`

@@ -80,6 +80,7 @@ pub(super) fn apply(
         agent.str().map(|agent| agent.into_owned()).filter(|agent| agent.len() <= ID_BYTES)
     });
     let kind = seen.event.kind();
+    let num = thread.num;
     let task = get(conn, thread, &id, seen)?;
     let was = task.bearing();
     fill(&mut task.agent, agent, &mut task.is_changed);
@@ -95,12 +96,9 @@ pub(super) fn apply(
         task.announced = true;
         task.is_changed = true;
     }
-    // What a branch shares is done where it was asked for.
-    if kind == Kind::TaskCreated
-        && seen.origin == Origin::Own
-        && seen.event.get("dispatched").and_then(Raw::bool) == Some(true)
-        && !task.wanted
-    {
+    let dispatched =
+        kind == Kind::TaskCreated && seen.event.get("dispatched").and_then(Raw::bool) == Some(true);
+    if dispatched && !task.wanted && is_of_here(conn, num, seen)? {
         task.wanted = true;
         task.is_changed = true;
     }
@@ -120,15 +118,12 @@ pub(super) fn apply(
     }
 }
 
-/// What came so far happened elsewhere: nobody here is to do it.
-pub(super) fn imported(conn: &Connection, thread: &mut Thread) -> rusqlite::Result<()> {
-    for task in thread.tasks.values_mut().filter(|task| task.wanted) {
-        task.wanted = false;
-        task.is_changed = true;
-    }
-    conn.prepare_cached("UPDATE task SET wanted = 0 WHERE thread = ?1 AND wanted = 1")?
-        .execute(params![thread.num])?;
-    Ok(())
+/// Whether an event happened in this thread: not in one that it branched off from, nor before it
+/// was imported.
+fn is_of_here(conn: &Connection, thread: i64, seen: &Seen<'_, '_>) -> rusqlite::Result<bool> {
+    let mut past = conn.prepare_cached("SELECT past FROM thread WHERE num = ?1")?;
+    let past: i64 = past.query_row(params![thread], |row| row.get(0))?;
+    Ok(seen.origin == Origin::Own && seen.seq as i64 > past)
 }
 
 /// A task called another.
