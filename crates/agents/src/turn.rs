@@ -105,9 +105,23 @@ impl Turn {
             {
                 self.progress.apply(&event);
                 self.history.apply(&event);
+                self.called(&event);
             }
         }
         Ok(!entries.is_empty())
+    }
+
+    /// What the agent that called this one asks is what it hears last.
+    fn called(&mut self, event: &Event<'_>) {
+        let is_own = event.str("subtaskId").is_some_and(|subtask| subtask == self.task);
+        let Some(prompt) = event.get("prompt") else { return };
+        if event.kind() == Kind::SubtaskCreated && is_own {
+            let asked = Event::new(Kind::Message)
+                .with("role", Raw::Ref("\"user\""))
+                .with("content", Raw::owned(prompt.as_str().to_owned()))
+                .with_some("taskId", event.get("subtaskId").map(Raw::to_owned));
+            self.history.apply(&asked);
+        }
     }
 
     /// Waits until a tool has ended or there is more in the journal.

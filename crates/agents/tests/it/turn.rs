@@ -211,15 +211,15 @@ async fn a_client_does_what_only_it_can_and_another_agent_what_it_is_asked() {
         .append(r#"{"kind":"input-received","taskId":"t","inputId":"t/call-1-1","providedBy":"user","value":{"city":"Oslo"}}"#)
         .await;
     assert_eq!(stage.run(agent(), "t").await, Left::Waiting);
-    let bob = Agent::new("bob", Arc::new(Script::saying("fine")));
+    let bob = Agent::new("bob", Arc::new(Script::saying("fine, you asked: {input}")));
     assert_eq!(stage.run(bob, "t/call-1-2").await, Left::Over);
     assert_eq!(stage.run(agent(), "t").await, Left::Over);
     let told = stage.told();
     for event in [
         "tool-complete call-1-1 success {\"city\":\"Oslo\"}",
         "subtask-created call-1-2 t/call-1-2",
-        "task-complete fine",
-        "tool-complete call-1-2 success fine",
+        "task-complete fine, you asked: how are you?",
+        "tool-complete call-1-2 success fine, you asked: how are you?",
         "task-complete done",
     ] {
         assert!(told.iter().any(|told| told == event), "{event}: {told:#?}");
