@@ -6,19 +6,8 @@
 
 use std::collections::BTreeMap;
 
-/// Every intent there is.
-pub const INTENTS: [&str; 10] = [
-    "plan",
-    "decompose",
-    "execute",
-    "route",
-    "retrieve",
-    "analyze",
-    "summarize",
-    "reflect",
-    "finalize",
-    "tool.call",
-];
+use selvedge_protocol::dialect::envelope::INTENTS;
+use selvedge_protocol::dialect::envelope::route::{Family, Policy};
 
 /// The intent of a second look, and of what has no rule of its own.
 const REFLECT: &str = "reflect";
@@ -36,15 +25,16 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        let table = [
-            ("gpt5", &["plan", "reflect", "finalize"][..]),
-            ("claude", &["decompose", "summarize", "analyze"][..]),
-            ("gemini", &["execute", "tool.call", "retrieve"][..]),
-        ];
-        let agents = table.into_iter().flat_map(|(agent, intents)| {
-            intents.iter().map(move |intent| ((*intent).to_owned(), agent.to_owned()))
+        let Policy { rules, threshold, .. } = Policy::default();
+        let agents = rules.into_iter().map(|(intent, family)| {
+            let agent = match family {
+                Family::Gpt5 => "gpt5",
+                Family::Claude => "claude",
+                Family::Gemini => "gemini",
+            };
+            (intent, agent.to_owned())
         });
-        Self { agents: agents.collect(), threshold: 0.5, hops: 8 }
+        Self { agents: agents.collect(), threshold, hops: 8 }
     }
 }
 

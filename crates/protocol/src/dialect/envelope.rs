@@ -28,7 +28,7 @@ mod write;
 use super::{Carrier, Dialect, Id, JsonRecords};
 use crate::record::Framing;
 
-pub use model::PROTOCOL;
+pub use model::{INTENTS, PROTOCOL};
 
 /// Registry entry.
 pub const DIALECT: Dialect = Dialect {

@@ -19,7 +19,7 @@ pub const PROTOCOL: &str = "multiagent-1.0";
 pub(super) const THREAD_TAG: &str = "thread:";
 
 /// The verbs.
-pub(super) const INTENTS: &[&str] = &[
+pub const INTENTS: &[&str] = &[
     "plan",
     "decompose",
     "execute",

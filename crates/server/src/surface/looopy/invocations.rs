@@ -26,7 +26,7 @@ use crate::event::Stamp;
 use crate::extract::Payload;
 use crate::query::Query;
 use crate::surface::native::acts::inputs::{Answer, give};
-use crate::surface::native::messages::receivers;
+use crate::surface::native::messages::{receivers, tasks};
 use crate::surface::native::stream::{event_stream, filter};
 use crate::surface::native::threads::{asked, body_object, text_member};
 use crate::view::{Descendants, Format, Kind, Place, Reader, Start};
@@ -125,15 +125,9 @@ async fn prompt(
     events.push(format!(
         "{{\"kind\":\"message\",\"role\":\"user\",\"messageId\":{own},\"content\":{said}{metadata}}}"
     ));
-    let tasks: Vec<String> = to.iter().map(|agent| format!("{message}/{agent}")).collect();
-    for (task, agent) in tasks.iter().zip(&to) {
-        events.push(format!(
-            "{{\"kind\":\"task-created\",\"taskId\":{},\"agentId\":{},\"initiator\":\"user\",\
-             \"messageId\":{own},\"dispatched\":true}}",
-            quote(task),
-            quote(agent)
-        ));
-    }
+    let made = tasks(&message, &to);
+    events.extend(made.iter().map(|task| task.event.clone()));
+    let tasks = made.into_iter().map(|task| task.id).collect();
     let drafts = Stamp::new(id, now()).events(format!("[{}]", events.join(",")).as_bytes())?;
     let append = Append::new(key, drafts).creating(Create::IfMissing);
     Ok((app.append(append).await?, tasks))

@@ -53,18 +53,10 @@ pub(crate) async fn send(
         }
     }
     events.push('}');
-    let mut tasks = Vec::new();
-    for agent in &to {
-        // The same request again must give the same tasks.
-        let task = format!("{message}/{agent}");
-        events.push_str(&format!(
-            ",{{\"kind\":\"task-created\",\"taskId\":{},\"agentId\":{},\"initiator\":\"user\",\
-             \"messageId\":{},\"dispatched\":true}}",
-            quote(&task),
-            quote(agent),
-            quote(&message)
-        ));
-        tasks.push(json!({ "taskId": task, "agent": agent }));
+    let tasks = tasks(&message, &to);
+    for task in &tasks {
+        events.push(',');
+        events.push_str(&task.event);
     }
     events.push(']');
     let drafts = Stamp::new(&id, now()).events(events.as_bytes())?;
@@ -75,9 +67,11 @@ pub(crate) async fn send(
         other => other.into(),
     })?;
     let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
+    let told =
+        tasks.iter().zip(&to).map(|(task, agent)| json!({ "taskId": task.id, "agent": agent }));
     let answer = json!({
         "messageId": message,
-        "tasks": tasks,
+        "tasks": told.collect::<Vec<_>>(),
         "first": appended.first,
         "last": appended.last,
         "cursor": cursor.to_string(),
@@ -101,6 +95,30 @@ pub(crate) async fn agents(State(app): State<App>) -> Response {
         .collect();
     let body = json!({ "agents": agents }).to_string();
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+/// A task that is to be made for an agent.
+pub(crate) struct NewTask {
+    pub(crate) id: String,
+    /// The event that makes it.
+    pub(crate) event: String,
+}
+
+/// The tasks with which agents answer a message.
+pub(crate) fn tasks(message: &str, to: &[String]) -> Vec<NewTask> {
+    let task = |agent: &String| {
+        // The same request again must give the same tasks.
+        let id = format!("{message}/{agent}");
+        let event = format!(
+            "{{\"kind\":\"task-created\",\"taskId\":{},\"agentId\":{},\"initiator\":\"user\",\
+             \"messageId\":{},\"dispatched\":true}}",
+            quote(&id),
+            quote(agent),
+            quote(message)
+        );
+        NewTask { id, event }
+    };
+    to.iter().map(task).collect()
 }
 
 /// Who is to answer: those that are named, else the agents that joined the thread, else the only
