@@ -1,4 +1,4 @@
-//! An agent: who thinks, what it may use, and within which bounds.
+//! An agent: who does its tasks, who thinks, what it may use, and within which bounds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +23,40 @@ pub trait Mind: Send + Sync {
 
     /// Begins an answer. The request is read before this returns.
     fn ask(&self, request: &Request<'_>) -> BoxFuture<'static, Result<Saying, Failure>>;
+}
+
+/// Someone who can be given tasks.
+#[derive(Clone)]
+pub enum Member {
+    /// An agent that this process runs.
+    Here(Arc<Agent>),
+    /// Programs elsewhere that claim the tasks of one agent.
+    Worker(Worker),
+}
+
+impl Member {
+    /// Names it in threads.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Here(agent) => &agent.id,
+            Self::Worker(worker) => &worker.id,
+        }
+    }
+}
+
+impl From<Agent> for Member {
+    fn from(agent: Agent) -> Self {
+        Self::Here(Arc::new(agent))
+    }
+}
+
+/// An agent whose tasks are claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worker {
+    /// Names it in threads.
+    pub id: String,
+    /// How long a claim lasts until whoever made it must say that they are still there.
+    pub lease: Duration,
 }
 
 /// An agent that this process runs.

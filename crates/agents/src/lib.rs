@@ -11,7 +11,7 @@ pub mod script;
 pub mod tool;
 pub mod turn;
 
-pub use agent::{Agent, Limits, Mind, Saying};
+pub use agent::{Agent, Limits, Member, Mind, Saying, Worker};
 pub use journal::{Journal, JournalError};
 pub use runner::{Desk, Runner};
 pub use tool::{Consent, Doer, Interrupted, Invocation, Run, SchemaError, Tool, ToolError};

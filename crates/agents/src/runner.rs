@@ -19,7 +19,7 @@ use selvedge_store::{AppendError, ThreadKey};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Member};
 use crate::journal::{Journal, JournalError};
 use crate::turn::{Left, Turn};
 
@@ -31,7 +31,7 @@ const AGAIN_MAX: Duration = Duration::from_secs(30);
 /// Tasks of one look at the store.
 const PAGE: usize = 500;
 
-/// The agents of this process, and what is to be done for their tasks. It knows no journal, so
+/// Who can be given tasks here, and what is to be done for those of this process. It knows no journal, so
 /// that whoever writes one can have it. Clones share it.
 #[derive(Clone)]
 pub struct Desk {
@@ -39,7 +39,7 @@ pub struct Desk {
 }
 
 struct Shared {
-    agents: BTreeMap<String, Arc<Agent>>,
+    members: BTreeMap<String, Member>,
     tasks: Mutex<Tasks>,
     /// Something is to be started.
     ready: Notify,
@@ -78,7 +78,7 @@ impl Tasks {
 
 impl fmt::Debug for Desk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.shared.agents.keys()).finish()
+        f.debug_set().entries(self.shared.members.keys()).finish()
     }
 }
 
@@ -114,16 +114,17 @@ enum News {
 }
 
 impl Desk {
-    /// The desk of these agents.
-    pub fn new(agents: impl IntoIterator<Item = Agent>) -> Self {
-        let agents = agents.into_iter().map(|agent| (agent.id.clone(), Arc::new(agent))).collect();
-        let shared = Shared { agents, tasks: Mutex::default(), ready: Notify::new() };
+    /// The desk of these.
+    pub fn new<M: Into<Member>>(members: impl IntoIterator<Item = M>) -> Self {
+        let members = members.into_iter().map(Into::into);
+        let members = members.map(|member: Member| (member.id().to_owned(), member)).collect();
+        let shared = Shared { members, tasks: Mutex::default(), ready: Notify::new() };
         Self { shared: Arc::new(shared) }
     }
 
-    /// Whether the agent is one of this process.
-    pub fn has(&self, agent: &str) -> bool {
-        self.shared.agents.contains_key(agent)
+    /// Who has that id.
+    pub fn member(&self, id: &str) -> Option<&Member> {
+        self.shared.members.get(id)
     }
 
     /// Whether a turn is at work.
@@ -132,9 +133,9 @@ impl Desk {
         tasks.by_thread.values().flatten().any(|(_, work)| work.state != State::Waiting)
     }
 
-    /// The agents, by their ids.
-    pub fn agents(&self) -> impl Iterator<Item = &Arc<Agent>> {
-        self.shared.agents.values()
+    /// Everyone, by their ids.
+    pub fn members(&self) -> impl Iterator<Item = &Member> {
+        self.shared.members.values()
     }
 
     /// Takes a hint of what was committed to a thread.
@@ -163,7 +164,8 @@ impl Desk {
     }
 
     fn add(&self, thread: ThreadKey, task: String, agent: &str) {
-        let Some(agent) = self.shared.agents.get(agent) else { return };
+        // What is claimed waits for whoever claims it.
+        let Some(Member::Here(agent)) = self.member(agent) else { return };
         let mut tasks = lock(&self.shared.tasks);
         let known = tasks.by_thread.entry(thread.clone()).or_default();
         if known.contains_key(&task) {

@@ -121,7 +121,7 @@ fn greet(args: &Args, app: &App, address: SocketAddr) {
     };
     anstream::println!("{dim}journal in {}; {who}{dim:#}", args.db.display());
     if let Some(desk) = &app.options().agents {
-        let names: Vec<&str> = desk.agents().map(|agent| agent.id.as_str()).collect();
+        let names: Vec<&str> = desk.members().map(|member| member.id()).collect();
         anstream::println!("{dim}agents: {}{dim:#}", names.join(", "));
     }
     if args.demo {

@@ -16,7 +16,7 @@ use super::check::{called, prompt};
 use super::file;
 use super::plan::{self, Config, Kind, Use, Way, Work};
 use super::secret::Secret;
-use crate::agent::{Agent, Mind, Saying};
+use crate::agent::{Agent, Member, Mind, Saying, Worker};
 use crate::model::{Failure, FailureKind, Http, Request, Settings, ToolSpec};
 use crate::script::{Line, Rule, Script};
 use crate::tool::http::HttpToolError;
@@ -47,8 +47,8 @@ struct Shared {
 }
 
 impl Config {
-    /// The agents that this process runs itself: those with a model, and scripts.
-    pub fn build(&self, http: &Http) -> Result<Vec<Agent>, BuildError> {
+    /// Everyone who can be given tasks.
+    pub fn build(&self, http: &Http) -> Result<Vec<Member>, BuildError> {
         self.build_with(|model| match model.connect(http) {
             Ok(mind) => Ok(Arc::new(mind) as Arc<dyn Mind>),
             Err(cause) => Err(BuildError::Model { name: model.name.clone(), cause }),
@@ -59,7 +59,7 @@ impl Config {
     pub fn build_with(
         &self,
         mind: impl Fn(&plan::Model) -> Result<Arc<dyn Mind>, BuildError>,
-    ) -> Result<Vec<Agent>, BuildError> {
+    ) -> Result<Vec<Member>, BuildError> {
         let shared = self.shared()?;
         let mut out = Vec::new();
         for agent in &self.agents {
@@ -71,10 +71,14 @@ impl Config {
                     let mind: Arc<dyn Mind> = Arc::new(script.clone());
                     (vec![mind], None, work)
                 }
-                Kind::Worker { .. } | Kind::Remote { .. } => continue,
+                Kind::Worker { lease } => {
+                    out.push(Member::Worker(Worker { id: agent.id.clone(), lease: *lease }));
+                    continue;
+                }
+                Kind::Remote { .. } => continue,
             };
             let (tools, servers) = self.uses(work, &shared)?;
-            out.push(Agent {
+            out.push(Member::from(Agent {
                 id: agent.id.clone(),
                 minds,
                 system,
@@ -83,7 +87,7 @@ impl Config {
                 servers,
                 settings: Settings::default(),
                 limits: work.limits.clone(),
-            });
+            }));
         }
         Ok(out)
     }

@@ -9,7 +9,7 @@ use selvedge_agents::config::{self, Config, Findings, file, plan};
 use selvedge_agents::model::{Failure, Request};
 use selvedge_agents::script::Script;
 use selvedge_agents::tool::mcp::Which;
-use selvedge_agents::{Agent, Consent, Doer, Interrupted, Left, Mind, Saying};
+use selvedge_agents::{Agent, Consent, Doer, Interrupted, Left, Member, Mind, Saying};
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -51,7 +51,12 @@ impl Mind for Asked {
 
 /// The agents, with models that only say how they are asked.
 fn built(text: &str) -> Vec<Agent> {
-    right(text).build_with(|model| Ok(Arc::new(Asked(model.model.clone())))).unwrap()
+    let members = right(text).build_with(|model| Ok(Arc::new(Asked(model.model.clone())))).unwrap();
+    let here = |member| match member {
+        Member::Here(agent) => Arc::into_inner(agent),
+        _ => None,
+    };
+    members.into_iter().filter_map(here).collect()
 }
 
 #[tokio::test]

@@ -47,9 +47,9 @@ fn desk(config: &Config) -> Result<Desk, Error> {
     let http = Http::new(CONNECT).map_err(|error| failed(error.to_string()))?;
     let agents = config.build(&http).map_err(|error| failed(error.to_string()))?;
     for agent in &config.agents {
-        if matches!(agent.kind, Kind::Worker { .. } | Kind::Remote { .. }) {
+        if matches!(agent.kind, Kind::Remote { .. }) {
             let agent = agent.id.as_str();
-            tracing::warn!(agent, "workers and agents elsewhere are not run yet: it does nothing");
+            tracing::warn!(agent, "agents elsewhere are not run yet: it does nothing");
         }
     }
     Ok(Desk::new(agents))

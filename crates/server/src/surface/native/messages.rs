@@ -4,6 +4,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode, header};
+use selvedge_agents::Member;
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::{Node, quote};
 use selvedge_store::{Append, AppendError, ThreadRef};
@@ -86,11 +87,17 @@ pub(crate) async fn agents(State(app): State<App>) -> Response {
         .options()
         .agents
         .iter()
-        .flat_map(|desk| desk.agents())
-        .map(|agent| {
-            let models: Vec<&str> = agent.minds.iter().map(|mind| mind.name()).collect();
-            let tools: Vec<&str> = agent.tools.iter().map(|tool| tool.spec.name.as_str()).collect();
-            json!({ "id": agent.id, "models": models, "tools": tools })
+        .flat_map(|desk| desk.members())
+        .map(|member| {
+            let agent = match member {
+                Member::Here(agent) => Some(agent),
+                Member::Worker(_) => None,
+            };
+            let minds = agent.iter().flat_map(|agent| &agent.minds);
+            let models: Vec<&str> = minds.map(|mind| mind.name()).collect();
+            let tools = agent.iter().flat_map(|agent| &agent.tools);
+            let tools: Vec<&str> = tools.map(|tool| tool.spec.name.as_str()).collect();
+            json!({ "id": member.id(), "models": models, "tools": tools })
         })
         .collect();
     let body = json!({ "agents": agents }).to_string();
@@ -143,7 +150,7 @@ pub(crate) async fn receivers(
         };
         let mut known = std::collections::HashSet::new();
         named.retain(|agent| known.insert(agent.clone()));
-        if let Some(stranger) = named.iter().find(|agent| !desk.has(agent)) {
+        if let Some(stranger) = named.iter().find(|agent| desk.member(agent).is_none()) {
             let stranger = selvedge_protocol::validate::brief(stranger);
             return Err(wrong(format!("there is no agent `{stranger}`")));
         }
@@ -155,11 +162,12 @@ pub(crate) async fn receivers(
     };
     // Who was only called by another is not spoken to.
     let joined = present.into_iter().filter(|one| one.role.as_deref() == Some("agent"));
-    let present: Vec<String> = joined.map(|one| one.id).filter(|one| desk.has(one)).collect();
-    let mut all = desk.agents();
+    let present: Vec<String> =
+        joined.map(|one| one.id).filter(|one| desk.member(one).is_some()).collect();
+    let mut all = desk.members();
     match (present.is_empty(), all.next(), all.next()) {
         (false, _, _) => Ok(present),
-        (true, Some(only), None) => Ok(vec![only.id.clone()]),
+        (true, Some(only), None) => Ok(vec![only.id().to_owned()]),
         _ => Err(wrong("say with `to` which agent is to answer".to_owned())),
     }
 }
