@@ -5,7 +5,7 @@ pub mod artifact;
 mod ask;
 pub mod http;
 pub mod mcp;
-mod schema;
+pub mod schema;
 
 pub(crate) use allowance::Allowance;
 pub use ask::{Asked, Question};

@@ -1,78 +1,66 @@
 //! What the schema says of a file, in words and at its place.
 
-use std::sync::Arc;
-
-use jsonschema::Validator;
-use jsonschema::error::{TypeKind, ValidationError, ValidationErrorKind};
 use serde_json::Value;
 
 use super::findings::Page;
-use super::source::join;
+use crate::tool::schema::{Bound, Effort, Misfit, Schema, Wrong};
+
+/// What one file may take: more than arguments of a tool, since it is the operator's own.
+const EFFORT: Effort = Effort { steps: 50_000_000, misfits: 1000 };
 
 /// A schema, ready to check files.
 pub(super) struct Shape {
     schema: Value,
     /// Nothing if the schema is none, which a test rules out.
-    validator: Option<Arc<Validator>>,
+    rules: Option<Schema>,
 }
 
 impl Shape {
     /// Ready to check against a schema.
     pub(super) fn new(schema: Value) -> Self {
-        let validator = jsonschema::validator_for(&schema).ok().map(Arc::new);
-        Self { schema, validator }
+        let rules = Schema::new(&schema).ok();
+        Self { schema, rules }
     }
 
     /// Finds everything in a page that the schema does not allow.
     pub(super) fn check(&self, page: &mut Page) {
-        let Some(validator) = &self.validator else {
+        let Some(rules) = &self.rules else {
             page.error("config-syntax", "", "the schema cannot be read");
             return;
         };
-        let value = std::mem::take(&mut page.source.value);
-        let mut told = Vec::new();
-        for error in validator.iter_errors(&value) {
-            self.tell(&error, &mut told);
-        }
-        page.source.value = value;
-        for told in told {
-            match told.spot {
-                Spot::Name => page.error_of_name(told.code, &told.pointer, told.message),
-                Spot::Value => page.error(told.code, &told.pointer, told.message),
+        let found = rules.misfits(&page.source.value, EFFORT);
+        for misfit in &found {
+            let Told { code, pointer, spot, message } = self.tell(misfit, &page.source.value);
+            match spot {
+                Spot::Name => page.error_of_name(code, &pointer, message),
+                Spot::Value => page.error(code, &pointer, message),
             }
         }
     }
 
-    fn tell(&self, error: &ValidationError<'_>, told: &mut Vec<Told>) {
-        let pointer = error.instance_path().as_str().to_owned();
-        let here = self.schema_of(&pointer);
-        match error.kind() {
-            ValidationErrorKind::AdditionalProperties { unexpected } => {
-                let known = here.map(|here| self.names(here)).unwrap_or_default();
-                for name in unexpected {
-                    let hint = did_you_mean(name, known.iter().map(String::as_str));
-                    told.push(Told {
-                        code: "config-unknown-field",
-                        pointer: join(&pointer, name),
-                        spot: Spot::Name,
-                        message: format!("there is no field `{}` here{hint}", shown(name)),
-                    });
-                }
+    fn tell(&self, misfit: &Misfit, whole: &Value) -> Told {
+        let pointer = misfit.pointer.clone();
+        let (above, name) = parted(&pointer);
+        match &misfit.wrong {
+            Wrong::NotAllowed => {
+                let known = self.schema_of(above).map(|above| self.names(above));
+                let known = known.unwrap_or_default();
+                let hint = did_you_mean(&name, known.iter().map(String::as_str));
+                let message = format!("there is no field `{}` here{hint}", shown(&name));
+                Told { code: "config-unknown-field", pointer, spot: Spot::Name, message }
             }
-            ValidationErrorKind::Required { property } => {
-                let name = property.as_str().unwrap_or_default();
-                told.push(Told {
-                    code: "config-missing-field",
-                    pointer,
-                    spot: Spot::Name,
-                    message: format!("`{name}` is missing"),
-                });
-            }
-            kind => {
-                let message = here
-                    .and_then(|here| self.expected(here, error.instance()))
-                    .unwrap_or_else(|| plain(kind));
-                told.push(Told { code: "config-value", pointer, spot: Spot::Value, message });
+            Wrong::Missing => Told {
+                code: "config-missing-field",
+                pointer: above.to_owned(),
+                spot: Spot::Name,
+                message: format!("`{name}` is missing"),
+            },
+            wrong => {
+                let here = self.schema_of(&pointer);
+                let found = whole.pointer(&pointer).unwrap_or(&Value::Null);
+                let message = here.and_then(|here| self.expected(here, found));
+                let message = message.unwrap_or_else(|| plain(wrong));
+                Told { code: "config-value", pointer, spot: Spot::Value, message }
             }
         }
     }
@@ -156,35 +144,33 @@ enum Spot {
     Value,
 }
 
-/// What a keyword says, without the value, which may be long or secret.
-pub(super) fn plain(kind: &ValidationErrorKind) -> String {
-    match kind {
-        ValidationErrorKind::Type { kind: TypeKind::Single(kind) } => {
-            let name = match kind.as_str() {
-                "string" => "a text",
-                "integer" => "a whole number",
-                "number" => "a number",
-                "boolean" => "`true` or `false`",
-                "array" => "a list",
+/// What a schema wants, without the value, which may be long or secret.
+fn plain(wrong: &Wrong) -> String {
+    match wrong {
+        Wrong::Type { wanted, .. } => {
+            let name = match wanted.first().map(String::as_str) {
+                Some("string") => "a text",
+                Some("integer") => "a whole number",
+                Some("number") => "a number",
+                Some("boolean") => "`true` or `false`",
+                Some("array") => "a list",
                 _ => "a table",
             };
             format!("must be {name}")
         }
-        ValidationErrorKind::Minimum { limit } => format!("must be at least {limit}"),
-        ValidationErrorKind::Maximum { limit } => format!("must be at most {limit}"),
-        ValidationErrorKind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
-        ValidationErrorKind::MinItems { .. }
-        | ValidationErrorKind::MinLength { .. }
-        | ValidationErrorKind::MinProperties { .. } => "must not be empty".to_owned(),
-        ValidationErrorKind::MaxItems { limit } | ValidationErrorKind::MaxProperties { limit } => {
-            format!("must have at most {limit} entries")
-        }
-        ValidationErrorKind::Pattern { pattern } => format!("must match {pattern}"),
-        ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::Enum { .. } => {
-            "this value is not allowed here".to_owned()
-        }
-        other => format!("is not what `{}` of the schema allows", other.keyword()),
+        Wrong::Number(Bound::Above, limit) => format!("must be more than {limit}"),
+        Wrong::Few { .. } => "must not be empty".to_owned(),
+        Wrong::Many { most, .. } => format!("must have at most {most} entries"),
+        Wrong::Pattern(pattern) => format!("must match {pattern}"),
+        Wrong::None | Wrong::Value(_) => "this value is not allowed here".to_owned(),
+        other => other.to_string(),
     }
+}
+
+/// A pointer to what holds something, and the name of that in it.
+fn parted(pointer: &str) -> (&str, String) {
+    let (above, name) = pointer.rsplit_once('/').unwrap_or(("", pointer));
+    (above, name.replace("~1", "/").replace("~0", "~"))
 }
 
 /// A text as it is quoted: not too long.

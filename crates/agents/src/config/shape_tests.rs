@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use jsonschema::Validator;
 use serde_json::Value;
 
-use super::*;
 use crate::config::source::Source;
 
 fn root(path: &str) -> String {

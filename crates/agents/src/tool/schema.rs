@@ -10,6 +10,11 @@
 mod check;
 mod compile;
 mod pattern;
+mod wrong;
+
+pub(crate) use self::check::Effort;
+pub use self::compile::Bound;
+pub use self::wrong::{Misfit, Wrong};
 
 use serde_json::Value;
 
@@ -20,6 +25,12 @@ use self::compile::{Compiler, Node};
 const SCHEMA: usize = 64 << 10;
 /// How deep a schema may be nested.
 const DEPTH: usize = 64;
+/// Steps of checking arguments.
+const STEPS: u32 = 200_000;
+/// Complaints to a model about one value.
+const COMPLAINTS: usize = 5;
+/// Bytes of one complaint.
+const COMPLAINT: usize = 300;
 
 /// Why something is no schema for a tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -60,8 +71,36 @@ impl Schema {
 
     /// Whether a value fits; says what is wrong in words for a model.
     pub fn check(&self, value: &Value) -> Result<(), String> {
-        Check::run(&self.nodes, value)
+        let effort = Effort { steps: STEPS, misfits: COMPLAINTS + 1 };
+        let found = self.misfits(value, effort);
+        if found.is_empty() {
+            return Ok(());
+        }
+        let more = if found.len() > COMPLAINTS { "; and more" } else { "" };
+        let said: Vec<String> = found.iter().take(COMPLAINTS).map(complaint).collect();
+        Err(format!("{}{more}", said.join("; ")))
     }
+
+    /// What is wrong with a value, as far as the effort goes.
+    pub(crate) fn misfits(&self, value: &Value, effort: Effort) -> Vec<Misfit> {
+        Check::run(&self.nodes, value, effort)
+    }
+}
+
+/// What is wrong, in short words.
+fn complaint(Misfit { pointer, wrong }: &Misfit) -> String {
+    let mut said = match &**pointer {
+        "" => format!("the arguments: {wrong}"),
+        at => {
+            let at = at.get(..at.floor_char_boundary(COMPLAINT / 2)).unwrap_or("");
+            format!("`{at}` {wrong}")
+        }
+    };
+    if said.len() > COMPLAINT {
+        said.truncate(said.floor_char_boundary(COMPLAINT));
+        said.push('…');
+    }
+    said
 }
 
 /// Whether a value is nested at most so deep.

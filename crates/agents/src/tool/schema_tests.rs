@@ -126,7 +126,7 @@ fn work_is_bounded_however_a_schema_multiplies() {
         (json!({"uniqueItems": true}), json!((0..10_000).collect::<Vec<_>>())),
     ] {
         let said = checked(schema, value);
-        assert_eq!(said, Err("the arguments are too much to be checked".to_owned()));
+        assert_eq!(said, Err("the arguments: too much to be checked".to_owned()));
     }
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }

@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use jsonschema::error::ValidationErrorKind;
 use serde_json::{Value, json};
 
 use super::{Check, did_you_mean, is_tool_name, shown};
 use crate::config::file::{self, InterruptedName, ToolKind};
 use crate::config::plan::{Doer, Reach, Server, Tool, Way};
-use crate::config::shape::plain;
 use crate::config::source::join;
 use crate::model::ToolSpec;
+use crate::tool::schema::{Schema, SchemaError};
 use crate::tool::{Consent, Interrupted};
 
 /// Names that stand for something else where an agent's tools are listed.
@@ -196,24 +195,15 @@ pub(in crate::config) fn prompt() -> Value {
 
 /// Whether a value is a schema of arguments; else where it is not, and why.
 fn check_schema(schema: &Value) -> Result<(), (String, String)> {
-    if let Err(error) = jsonschema::meta::validate(schema) {
-        let at = error.instance_path().as_str().to_owned();
-        return Err((at, format!("not a JSON Schema: {}", plain(error.kind()))));
-    }
     if schema.get("type").is_some_and(|kind| kind != "object") {
         return Err(("/type".to_owned(), "`type` must be `object`, as arguments are".to_owned()));
     }
-    match jsonschema::validator_for(schema) {
+    match Schema::new(schema) {
         Ok(_) => Ok(()),
-        Err(error) => {
-            let reason = match error.kind() {
-                ValidationErrorKind::Referencing(_) => {
-                    "it refers to something that is not in it".to_owned()
-                }
-                _ => shown(&error.to_string()),
-            };
-            Err((error.instance_path().as_str().to_owned(), format!("not a JSON Schema: {reason}")))
+        Err(SchemaError::Broken { at, reason }) => {
+            Err((at, format!("not a JSON Schema: {reason}")))
         }
+        Err(error) => Err((String::new(), error.to_string())),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::config::glob::fits;
 use crate::config::plan::{Doer, Tool, Use};
 use crate::config::source::join;
 use crate::script::Script;
+use crate::tool::schema::Schema;
 
 /// What can be done with artifacts, and what a model calls the tool for it.
 pub(in crate::config) const ARTIFACTS: &[(&str, &str)] = &[
@@ -177,7 +178,6 @@ fn misfit(tools: &[Tool], name: &str, arguments: &serde_json::Value) -> Option<S
     if matches!(tool.doer, Doer::Agent(_)) || arguments.to_string().contains("{input}") {
         return None;
     }
-    let validator = jsonschema::validator_for(&tool.spec.schema).ok()?;
-    let error = validator.validate(arguments).err()?;
-    Some(format!("`{name}` does not take these arguments: {}", error.masked()))
+    let wrong = Schema::new(&tool.spec.schema).ok()?.check(arguments).err()?;
+    Some(format!("`{name}` does not take these arguments: {wrong}"))
 }

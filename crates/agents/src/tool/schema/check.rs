@@ -4,23 +4,28 @@ use serde_json::Value;
 
 use super::compile::{At, Bound, Node, Rule, Size, escaped};
 use super::pattern::Pattern;
+use super::wrong::{Misfit, Wrong};
 
-/// Steps of one check.
-const STEPS: u32 = 200_000;
 /// Schemas within schemas at once.
 const DEPTH: u32 = 256;
-/// Complaints about one value.
-const COMPLAINTS: usize = 5;
-/// Bytes of one complaint.
-const COMPLAINT: usize = 300;
+
+/// What one check may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effort {
+    /// Comparisons.
+    pub(crate) steps: u32,
+    /// Misfits that are told.
+    pub(crate) misfits: usize,
+}
 
 /// A check that goes on.
 pub(super) struct Check<'s> {
     nodes: &'s [Node],
     steps: u32,
+    most: usize,
     depth: u32,
-    said: Vec<String>,
-    /// Whether complaints count: not where others may fit.
+    found: Vec<Misfit>,
+    /// Whether misfits count: not where others may fit.
     quiet: u32,
 }
 
@@ -30,17 +35,14 @@ type Fits = Result<bool, Exhausted>;
 struct Exhausted;
 
 impl<'s> Check<'s> {
-    pub(super) fn run(nodes: &'s [Node], value: &Value) -> Result<(), String> {
-        let mut check = Self { nodes, steps: STEPS, depth: DEPTH, said: Vec::new(), quiet: 0 };
-        match check.fits(0, value, &mut String::new()) {
-            Ok(true) => Ok(()),
-            Ok(false) => {
-                let more = if check.said.len() > COMPLAINTS { "; and more" } else { "" };
-                check.said.truncate(COMPLAINTS);
-                Err(format!("{}{more}", check.said.join("; ")))
-            }
-            Err(Exhausted) => Err("the arguments are too much to be checked".to_owned()),
+    /// Everything that is wrong with a value, as far as the effort goes.
+    pub(super) fn run(nodes: &'s [Node], value: &Value, effort: Effort) -> Vec<Misfit> {
+        let Effort { steps, misfits: most } = effort;
+        let mut check = Self { nodes, steps, most, depth: DEPTH, found: Vec::new(), quiet: 0 };
+        if let Err(Exhausted) = check.fits(0, value, &mut String::new()) {
+            return vec![Misfit { pointer: String::new(), wrong: Wrong::TooMuch }];
         }
+        check.found
     }
 
     fn fits(&mut self, node: At, value: &Value, at: &mut String) -> Fits {
@@ -61,20 +63,18 @@ impl<'s> Check<'s> {
     fn holds(&mut self, rule: &'s Rule, value: &Value, at: &mut String) -> Fits {
         self.step()?;
         match (rule, value) {
-            (Rule::Never, _) => Ok(self.complain(at, || "is not allowed".to_owned())),
+            (Rule::Never, _) => Ok(self.wrong(at, || Wrong::NotAllowed)),
             (Rule::Type(types), _) => {
                 let fits = types.iter().any(|name| is(value, name));
-                Ok(fits
-                    || self.complain(at, || {
-                        format!("must be {}, not {}", types.join(" or "), name(value))
-                    }))
+                let wrong = || Wrong::Type { wanted: types.clone(), found: name(value) };
+                Ok(fits || self.wrong(at, wrong))
             }
             (Rule::OneOfValues(values), _) => {
                 let mut fits = false;
                 for wanted in values {
                     fits |= self.same(wanted, value)?;
                 }
-                Ok(fits || self.complain(at, || format!("must be {}", listed(values))))
+                Ok(fits || self.wrong(at, || Wrong::Value(values.clone())))
             }
             (Rule::All(all), _) => self.each(all.iter().map(|node| (*node, value)), at),
             (Rule::Any(any), _) => {
@@ -87,11 +87,11 @@ impl<'s> Check<'s> {
             (Rule::One(one), _) => match self.count(one, value, at)? {
                 1 => Ok(true),
                 0 => self.explain(one, value, at),
-                _ => Ok(self.complain(at, || "fits more than one of what is allowed".to_owned())),
+                _ => Ok(self.wrong(at, || Wrong::Several)),
             },
             (Rule::Not(not), _) => {
                 let fits = self.quietly(*not, value, at)?;
-                Ok(!fits || self.complain(at, || "is what is not allowed".to_owned()))
+                Ok(!fits || self.wrong(at, || Wrong::Forbidden))
             }
             (Rule::If { test, then, otherwise }, _) => {
                 let next = if self.quietly(*test, value, at)? { then } else { otherwise };
@@ -100,7 +100,7 @@ impl<'s> Check<'s> {
             (Rule::Number(bound, limit), Value::Number(number)) => {
                 let number = number.as_f64().unwrap_or_default();
                 Ok(within(*bound, number, *limit)
-                    || self.complain(at, || format!("must be {} {limit}", bound.words())))
+                    || self.wrong(at, || Wrong::Number(*bound, *limit)))
             }
             (Rule::Text(size), Value::String(text)) => {
                 self.sized(*size, text.chars().count(), "characters", at)
@@ -114,9 +114,7 @@ impl<'s> Check<'s> {
                 for (i, item) in items.iter().enumerate() {
                     for other in items.iter().take(i) {
                         if self.same(item, other)? {
-                            return Ok(
-                                self.complain(at, || "must not have the same twice".to_owned())
-                            );
+                            return Ok(self.wrong(at, || Wrong::Twice));
                         }
                     }
                 }
@@ -137,8 +135,7 @@ impl<'s> Check<'s> {
                     count += u64::from(self.quietly(*what, item, at)?);
                 }
                 let fits = (*least..=*most).contains(&count);
-                Ok(fits
-                    || self.complain(at, || format!("has {count} items of the kind it must have")))
+                Ok(fits || self.wrong(at, || Wrong::Contains(count)))
             }
             (Rule::Properties { known, patterns, rest }, Value::Object(members)) => {
                 let mut fits = true;
@@ -171,8 +168,7 @@ impl<'s> Check<'s> {
             (Rule::Required(names), Value::Object(members)) => {
                 let mut fits = true;
                 for name in names.iter().filter(|name| !members.contains_key(*name)) {
-                    fits = self
-                        .complain(&format!("{at}/{}", escaped(name)), || "is missing".to_owned());
+                    fits = self.wrong(&format!("{at}/{}", escaped(name)), || Wrong::Missing);
                 }
                 Ok(fits)
             }
@@ -182,7 +178,7 @@ impl<'s> Check<'s> {
                 let mut fits = true;
                 for other in others.iter().filter(|other| !members.contains_key(*other)) {
                     let at = format!("{at}/{}", escaped(other));
-                    fits = self.complain(&at, || format!("is missing, which `{name}` needs"));
+                    fits = self.wrong(&at, || Wrong::MissingFor(name.clone()));
                 }
                 Ok(fits & self.each(schema.iter().map(|node| (*node, value)), at)?)
             }
@@ -226,7 +222,7 @@ impl<'s> Check<'s> {
     /// None of these fits: says why the first that could be meant does not.
     fn explain(&mut self, nodes: &[At], value: &Value, at: &mut String) -> Fits {
         if self.quiet == 0 {
-            self.complain(at, || "fits none of what is allowed".to_owned());
+            self.wrong(at, || Wrong::None);
             if let [only] = nodes {
                 self.fits(*only, value, at)?;
             }
@@ -234,22 +230,17 @@ impl<'s> Check<'s> {
         Ok(false)
     }
 
-    fn sized(&mut self, Size(least, most): Size, count: usize, what: &str, at: &str) -> Fits {
+    fn sized(&mut self, Size(least, most): Size, count: usize, of: &'static str, at: &str) -> Fits {
         let count = count as u64;
         Ok(match count {
-            _ if count < least => {
-                self.complain(at, || format!("must have at least {least} {what}, not {count}"))
-            }
-            _ if count > most => {
-                self.complain(at, || format!("must have at most {most} {what}, not {count}"))
-            }
+            _ if count < least => self.wrong(at, || Wrong::Few { of, least, found: count }),
+            _ if count > most => self.wrong(at, || Wrong::Many { of, most, found: count }),
             _ => true,
         })
     }
 
     fn pattern(&mut self, pattern: &Pattern, text: &str, at: &str) -> Fits {
-        Ok(pattern.fits(text)
-            || self.complain(at, || format!("must fit the pattern {}", pattern.text)))
+        Ok(pattern.fits(text) || self.wrong(at, || Wrong::Pattern(pattern.text.clone())))
     }
 
     /// Whether two values are the same; 1 and 1.0 are.
@@ -291,35 +282,12 @@ impl<'s> Check<'s> {
         Ok(())
     }
 
-    /// Says what is wrong; always `false`.
-    fn complain(&mut self, at: &str, what: impl FnOnce() -> String) -> bool {
-        if self.quiet == 0 && self.said.len() <= COMPLAINTS {
-            let mut said = match at {
-                "" => "the arguments: ".to_owned(),
-                at => {
-                    format!("`{}` ", at.get(..at.floor_char_boundary(COMPLAINT / 2)).unwrap_or(""))
-                }
-            };
-            said.push_str(&what());
-            if said.len() > COMPLAINT {
-                said.truncate(said.floor_char_boundary(COMPLAINT));
-                said.push('…');
-            }
-            self.said.push(said);
+    /// Takes down what is wrong; always `false`.
+    fn wrong(&mut self, at: &str, wrong: impl FnOnce() -> Wrong) -> bool {
+        if self.quiet == 0 && self.found.len() < self.most {
+            self.found.push(Misfit { pointer: at.to_owned(), wrong: wrong() });
         }
         false
-    }
-}
-
-impl Bound {
-    fn words(self) -> &'static str {
-        match self {
-            Self::AtLeast => "at least",
-            Self::AtMost => "at most",
-            Self::Above => "above",
-            Self::Below => "below",
-            Self::MultipleOf => "a multiple of",
-        }
     }
 }
 
@@ -356,10 +324,4 @@ fn name(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
-}
-
-/// The first values of a list, as JSON.
-fn listed(values: &[Value]) -> String {
-    let shown: Vec<String> = values.iter().take(20).map(Value::to_string).collect();
-    shown.join(" or ")
 }

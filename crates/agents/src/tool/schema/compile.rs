@@ -63,7 +63,8 @@ pub(super) struct Size(pub(super) u64, pub(super) u64);
 
 /// How a number is bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bound {
+#[allow(missing_docs, reason = "they say what they are")]
+pub enum Bound {
     AtLeast,
     AtMost,
     Above,
