@@ -19,6 +19,8 @@ pub struct Progress {
     pub state: TaskState,
     /// Model calls that were begun, those that are void not counted.
     pub iterations: u32,
+    /// Model calls that were begun, with those that are void.
+    pub steps: u32,
     /// Which of the agent's minds is asked next.
     pub mind: usize,
     /// How often it has failed since it last answered.
@@ -128,6 +130,7 @@ impl Progress {
             task: task.to_owned(),
             state: TaskState::Created,
             iterations: 0,
+            steps: 0,
             mind: 0,
             attempts: 0,
             tokens: Tokens::default(),
@@ -152,6 +155,7 @@ impl Progress {
             Kind::StepStarted => {
                 self.step = Step::Open;
                 self.iterations += 1;
+                self.steps += 1;
                 self.begin();
             }
             Kind::ContentDelta => {

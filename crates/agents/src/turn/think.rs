@@ -8,7 +8,7 @@ use selvedge_protocol::json::{Raw, quote};
 use selvedge_protocol::perspective::View;
 use tokio::task::JoinHandle;
 
-use super::Turn;
+use super::{Progress, Turn};
 use crate::journal::{JournalError, Writer};
 use crate::model::{Done, Failure, FailureKind, Request, Said};
 
@@ -50,7 +50,7 @@ impl Turn {
             Ok(saying) => saying,
             Err(failure) => return self.failed(&failure).await,
         };
-        let mut pen = Pen::new(self.writer.clone(), iteration, mind.provider());
+        let mut pen = Pen::new(self.writer.clone(), &self.progress, mind.provider());
         loop {
             tokio::select! {
                 said = saying.next() => match said {
@@ -133,6 +133,8 @@ fn backoff(first: Duration, most: Duration, tries: u32, told: Option<Duration>) 
 struct Pen {
     writer: Writer,
     iteration: u32,
+    /// Which model call of the task it is: no other attempt has parts of the same names.
+    step: u32,
     provider: String,
     /// What was said and is not on its way.
     waiting: Vec<Event<'static>>,
@@ -151,10 +153,11 @@ enum Open {
 }
 
 impl Pen {
-    fn new(writer: Writer, iteration: u32, provider: &str) -> Self {
+    fn new(writer: Writer, progress: &Progress, provider: &str) -> Self {
         Self {
             writer,
-            iteration,
+            iteration: progress.iterations + 1,
+            step: progress.steps + 1,
             provider: provider.to_owned(),
             waiting: Vec::new(),
             writing: None,
@@ -298,7 +301,7 @@ impl Pen {
 
     fn part(&mut self) -> String {
         self.parts += 1;
-        format!("{}.{}", self.iteration, self.parts)
+        format!("{}.{}", self.step, self.parts)
     }
 
     /// Sends what waits, if nothing is on its way.

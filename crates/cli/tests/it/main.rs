@@ -14,6 +14,7 @@ mod hostile;
 mod inspect;
 mod keys;
 mod killed;
+mod killed_turns;
 mod readers;
 mod remote;
 mod server;

@@ -235,6 +235,11 @@ impl Flow {
                     self.open_text(&task, id, true, event, out);
                 }
             }
+            // What was said is void, and the next attempt may give its parts the same names.
+            Kind::AttemptSuperseded => {
+                self.close_parts(&task, out);
+                out(&task, Some(event), Signal::Event);
+            }
             Kind::PartFinished => self.finish_part(&task, event, out),
             Kind::ContentDelta => {
                 self.ensure(&task, event, out);

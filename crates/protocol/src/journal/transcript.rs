@@ -117,14 +117,23 @@ impl Transcript {
             }
             Kind::StepFinished => self.step_finished(event, placed),
             Kind::AttemptSuperseded => {
+                let task = event.get("taskId").map(Raw::as_str);
                 if let Some((_, first)) = self.steps.get(&task_key(event)) {
-                    for action in self.actions.iter_mut().skip(*first) {
+                    // Others may have spoken meanwhile.
+                    let own = |action: &&mut Action| action.task.as_deref() == task;
+                    for action in self.actions.iter_mut().skip(*first).filter(own) {
                         action.superseded = true;
                     }
                 }
             }
             _ => {}
         }
+    }
+
+    /// Whether an action may still grow: what is void does not, though the next attempt may give
+    /// its parts and calls the same names.
+    fn lives(&self, action: usize) -> bool {
+        self.actions.get(action).is_some_and(|action| !action.superseded)
     }
 
     fn begin(&mut self, kind: ActionKind, event: &Event<'_>, placed: &mut Vec<Placed>) -> usize {
@@ -213,6 +222,7 @@ impl Transcript {
             && last.kind == ActionKind::AssistantMessage
             && step > 0
             && last.step == step
+            && !last.superseded
             && !last.pieces.is_empty()
             && last.agent.as_deref() == event.get("agentId").map(Raw::as_str)
         {
@@ -261,7 +271,7 @@ impl Transcript {
     fn delta(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) {
         let Some(delta) = event.body("delta") else { return };
         let key = part_key(event, "partId");
-        let (action, piece) = match self.parts.get(&key) {
+        let (action, piece) = match self.parts.get(&key).filter(|(at, _)| self.lives(*at)) {
             Some(at) => *at,
             None => {
                 let at = self.piece(event, placed);
@@ -275,7 +285,8 @@ impl Transcript {
 
     fn complete(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) {
         let Some(text) = event.body("content") else { return };
-        let (action, piece) = match self.parts.remove(&part_key(event, "partId")) {
+        let open = self.parts.remove(&part_key(event, "partId"));
+        let (action, piece) = match open.filter(|(at, _)| self.lives(*at)) {
             Some(at) => at,
             None => {
                 let (action, piece) = self.piece(event, placed);
@@ -292,7 +303,8 @@ impl Transcript {
     fn thought(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) {
         let Some(text) = event.body("content") else { return };
         let known = event.get("thoughtId").map(|_| part_key(event, "thoughtId"));
-        let action = match known.as_ref().and_then(|key| self.thoughts.get(key)) {
+        let open = known.as_ref().and_then(|key| self.thoughts.get(key));
+        let action = match open.filter(|at| self.lives(**at)) {
             Some(action) => *action,
             None => {
                 let action = self.begin(ActionKind::Thinking, event, placed);
@@ -317,7 +329,7 @@ impl Transcript {
         let Some(id) = event.get("toolCallId") else { return };
         let key = id.to_string();
         // A call that is still being written, or that a start belongs to, is the same call.
-        let open = self.calls.get(&key).copied().filter(|at| {
+        let open = self.calls.get(&key).copied().filter(|at| self.lives(*at)).filter(|at| {
             event.kind() == Kind::ToolStart && self.actions[*at].counterpart.is_none()
                 || event.kind() == Kind::ToolCall && self.actions[*at].get("arguments").is_none()
         });

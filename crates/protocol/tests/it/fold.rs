@@ -138,3 +138,25 @@ fn an_answer_nobody_asked_for_is_ignored() {
     ]);
     assert_eq!(state.anomalies, [odd(2, Oddity::UnknownInput, "x")]);
 }
+
+#[test]
+fn a_void_attempt_takes_only_its_own_words_with_it() {
+    let events = [
+        r#"{"kind":"step-started","contextId":"c","taskId":"a"}"#,
+        r#"{"kind":"content-delta","contextId":"c","taskId":"a","partId":"1","delta":"half a "}"#,
+        r#"{"kind":"thought-stream","contextId":"c","taskId":"a","thoughtId":"2","thoughtType":"thinking","verbosity":"normal","content":"half"}"#,
+        r#"{"kind":"tool-call-started","contextId":"c","taskId":"a","toolCallId":"3","toolName":"x"}"#,
+        r#"{"kind":"content-delta","contextId":"c","taskId":"b","partId":"1","delta":"another"}"#,
+        r#"{"kind":"attempt-superseded","contextId":"c","taskId":"a"}"#,
+        r#"{"kind":"step-started","contextId":"c","taskId":"a"}"#,
+        r#"{"kind":"content-delta","contextId":"c","taskId":"a","partId":"1","delta":"the whole"}"#,
+        r#"{"kind":"thought-stream","contextId":"c","taskId":"a","thoughtId":"2","thoughtType":"thinking","verbosity":"normal","content":"whole"}"#,
+        r#"{"kind":"tool-call","contextId":"c","taskId":"a","toolCallId":"3","toolName":"y","arguments":{}}"#,
+    ];
+    let state = fold(&events);
+    let said: Vec<_> =
+        state.transcript.actions().iter().filter(|action| !action.superseded).collect();
+    let texts: Vec<_> = said.iter().map(|action| action.text()).collect();
+    assert_eq!(texts, ["another", "the whole", "whole", ""]);
+    assert!(said[3].get("toolName").is_some_and(|name| name.is("y")));
+}
