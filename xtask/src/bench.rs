@@ -1,6 +1,7 @@
-//! `cargo xtask bench`: how fast conversions are beside the real peers, and how many
+//! `cargo xtask bench`: how fast conversions and turns are beside the real peers, and how many
 //! instructions each dialect takes.
 
+mod agents;
 mod convert;
 mod instructions;
 mod machine;
@@ -26,6 +27,8 @@ pub(crate) struct Args {
 enum What {
     /// Compare conversions with pydantic-ai and ai on the same bytes.
     Convert,
+    /// Compare turns of an agent with pydantic-ai's loop, and run a thousand at once.
+    Agents,
     /// Measure durable appends and fan-out through the real server.
     Server,
     /// Compare instruction counts with the committed baseline.
@@ -40,6 +43,7 @@ enum What {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     match args.what {
         What::Convert => convert::run(),
+        What::Agents => agents::run(),
         What::Server => server::run(),
         What::Instructions { update: true } => instructions::update(),
         What::Instructions { update: false } => {

@@ -6,6 +6,7 @@
 mod appends;
 mod fanout;
 mod http;
+mod turns;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -23,7 +24,10 @@ Examples:
       selvedge bench appends --writers 64
 
   One thread to a thousand readers:
-      selvedge bench fanout --readers 1000")]
+      selvedge bench fanout --readers 1000
+
+  A thousand turns at once, of an agent of the server's configuration:
+      selvedge bench turns --agent ada --turns 1000 --at-once 1000")]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
@@ -35,6 +39,8 @@ enum What {
     Appends(AppendsArgs),
     /// One thread to many readers
     Fanout(FanoutArgs),
+    /// Turns of an agent, each in a thread of its own
+    Turns(TurnsArgs),
 }
 
 #[derive(clap::Args)]
@@ -83,6 +89,25 @@ struct FanoutArgs {
     common: Common,
 }
 
+#[derive(clap::Args)]
+struct TurnsArgs {
+    /// Who answers
+    #[arg(long, value_name = "AGENT")]
+    agent: String,
+    /// How many turns there are in all
+    #[arg(long, default_value_t = 100, value_name = "COUNT")]
+    turns: usize,
+    /// How many go on at the same time
+    #[arg(long, default_value_t = 1, value_name = "COUNT")]
+    at_once: usize,
+    /// The server's address
+    #[arg(long, default_value = "127.0.0.1:4180", value_name = "ADDRESS")]
+    address: String,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// Measures.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -90,6 +115,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     let (report, json) = match &args.what {
         What::Appends(own) => (runtime.block_on(appends::run(own))?, own.common.json),
         What::Fanout(own) => (runtime.block_on(fanout::run(own))?, own.common.json),
+        What::Turns(own) => (runtime.block_on(turns::run(own))?, own.json),
     };
     output::print(&if json { report.json() } else { report.text() })?;
     Ok(ExitCode::SUCCESS)

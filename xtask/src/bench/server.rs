@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -20,25 +20,20 @@ const READERS: [u32; 2] = [100, 1000];
 
 /// Measures everything, prints a table and writes `server.json`.
 pub(crate) fn run() -> Result<ExitCode> {
-    let built = cargo()
-        .current_dir(workspace::root()?)
-        .args(["build", "--release", "--locked", "--package", "selvedge"])
-        .status()?;
-    ensure!(built.success(), "the server does not build");
-    let program = workspace::target()?.join("release/selvedge");
+    let program = build()?;
     let folder = folder()?.join("server");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder)?;
     let mut rows = Vec::new();
     for writers in WRITERS {
         step(&format!("appends by {writers} writers"));
-        let server = Server::start(&program, &folder.join(format!("appends-{writers}.db")))?;
+        let server = Server::start(&program, &folder.join(format!("appends-{writers}.db")), &[])?;
         let writers = writers.to_string();
         rows.push(server.measure(&program, &["appends", "--writers", &writers])?);
     }
     for readers in READERS {
         step(&format!("one thread to {readers} readers"));
-        let server = Server::start(&program, &folder.join(format!("fanout-{readers}.db")))?;
+        let server = Server::start(&program, &folder.join(format!("fanout-{readers}.db")), &[])?;
         let readers = readers.to_string();
         rows.push(server.measure(&program, &["fanout", "--readers", &readers])?);
     }
@@ -55,17 +50,28 @@ pub(crate) fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Builds the server as it is used; gives its path.
+pub(super) fn build() -> Result<PathBuf> {
+    let built = cargo()
+        .current_dir(workspace::root()?)
+        .args(["build", "--release", "--locked", "--package", "selvedge"])
+        .status()?;
+    ensure!(built.success(), "the server does not build");
+    Ok(workspace::target()?.join("release/selvedge"))
+}
+
 /// A server of its own; stopped when it is dropped.
-struct Server {
+pub(super) struct Server {
     child: Child,
     address: String,
 }
 
 impl Server {
-    fn start(program: &Path, db: &Path) -> Result<Self> {
+    pub(super) fn start(program: &Path, db: &Path, args: &[&str]) -> Result<Self> {
         let mut child = Command::new(program)
             .args(["serve", "--listen", "127.0.0.1:0", "--db"])
             .arg(db)
+            .args(args)
             .stdout(Stdio::piped())
             .spawn()
             .context("could not start the server")?;
@@ -77,7 +83,7 @@ impl Server {
     }
 
     /// Runs a load, and adds what it cost the server.
-    fn measure(&self, program: &Path, load: &[&str]) -> Result<Value> {
+    pub(super) fn measure(&self, program: &Path, load: &[&str]) -> Result<Value> {
         let before = self.cpu()?;
         let mut command = Command::new(program);
         command.arg("bench").args(load).args(["--json", "--address", &self.address]);

@@ -34,6 +34,11 @@ impl Connection {
         }
     }
 
+    /// The latest answer, with its head.
+    pub(super) fn answer(&self) -> &[u8] {
+        &self.answer
+    }
+
     /// Sends a request whose answer goes on.
     pub(super) async fn stream(mut self, request: &[u8]) -> io::Result<TcpStream> {
         self.stream.write_all(request).await?;
