@@ -158,10 +158,11 @@ async fn a_task_is_done_once_though_the_server_is_killed_in_the_middle() {
     site.ask("t", "How are you?").await;
     site.until("t", |events| of(events, "content-delta").len() >= 2).await;
     let address = site.server.url.trim_start_matches("http://").to_owned();
-    let Site { server, client, folder } = site;
+    let Site { server, folder, .. } = site;
     server.kill();
     let server = Site::serve(folder.path(), &address);
-    let site = Site { server, client, folder };
+    // One that knows nothing of connections to the first.
+    let site = Site { server, client: http(), folder };
     let (answer, said) = outcome(&site, "t").await;
     assert_eq!(answer, ANSWER);
     assert_eq!(said, [json!(format!("{ANSWER} "))]);
