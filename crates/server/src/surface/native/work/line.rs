@@ -8,11 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Held by whoever is first.
 type Line = tokio::sync::Mutex<()>;
+/// Whose tasks: a tenant and an agent.
+type Of = (Arc<str>, String);
 
 /// The lines, by tenant and agent.
 #[derive(Default)]
 pub(crate) struct Lines {
-    lines: Mutex<HashMap<(Arc<str>, String), Weak<Line>>>,
+    lines: Mutex<HashMap<Of, Weak<Line>>>,
 }
 
 impl Lines {
