@@ -21,7 +21,10 @@ def work(task):
 
     def renew():  # The task stays ours also while we say nothing.
         while not over.wait(task["leaseMs"] / 3000):
-            call("PUT", links["lease"], **lease)
+            try:
+                call("PUT", links["lease"], **lease)
+            except OSError:  # The next append tells why.
+                pass
 
     threading.Thread(target=renew, daemon=True).start()
     try:
