@@ -8,6 +8,7 @@ mod models;
 mod process;
 mod test;
 mod tools;
+mod workers;
 mod workspace;
 
 use std::process::ExitCode;

@@ -16,7 +16,7 @@ use selvedge_protocol::journal::fold::TaskState;
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Doc, Raw};
 use selvedge_store::{AppendError, ThreadKey};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::agent::{Agent, Member};
@@ -43,6 +43,8 @@ struct Shared {
     tasks: Mutex<Tasks>,
     /// Something is to be started.
     ready: Notify,
+    /// Counts what may matter to whoever claims tasks.
+    news: watch::Sender<u64>,
 }
 
 /// Works on what is on a desk.
@@ -118,7 +120,8 @@ impl Desk {
     pub fn new<M: Into<Member>>(members: impl IntoIterator<Item = M>) -> Self {
         let members = members.into_iter().map(Into::into);
         let members = members.map(|member: Member| (member.id().to_owned(), member)).collect();
-        let shared = Shared { members, tasks: Mutex::default(), ready: Notify::new() };
+        let (tasks, ready, news) = (Mutex::default(), Notify::new(), watch::Sender::new(0));
+        let shared = Shared { members, tasks, ready, news };
         Self { shared: Arc::new(shared) }
     }
 
@@ -136,6 +139,17 @@ impl Desk {
     /// Everyone, by their ids.
     pub fn members(&self) -> impl Iterator<Item = &Member> {
         self.shared.members.values()
+    }
+
+    /// Changes when there may be something new for whoever claims tasks: one to claim, or the end
+    /// of one that was claimed.
+    pub fn news(&self) -> watch::Receiver<u64> {
+        self.shared.news.subscribe()
+    }
+
+    /// Tells whoever claims tasks to look again.
+    pub fn stir(&self) {
+        self.shared.news.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     /// Takes a hint of what was committed to a thread.
@@ -164,8 +178,12 @@ impl Desk {
     }
 
     fn add(&self, thread: ThreadKey, task: String, agent: &str) {
-        // What is claimed waits for whoever claims it.
-        let Some(Member::Here(agent)) = self.member(agent) else { return };
+        let agent = match self.member(agent) {
+            Some(Member::Here(agent)) => agent,
+            // It waits for whoever claims it.
+            Some(Member::Worker(_)) => return self.stir(),
+            None => return,
+        };
         let mut tasks = lock(&self.shared.tasks);
         let known = tasks.by_thread.entry(thread.clone()).or_default();
         if known.contains_key(&task) {
@@ -179,6 +197,7 @@ impl Desk {
 
     /// Something happened in a thread that its tasks may wait for.
     fn wake(&self, thread: &ThreadKey) {
+        self.stir();
         let mut tasks = lock(&self.shared.tasks);
         let Tasks { by_thread, ready } = &mut *tasks;
         for (task, work) in by_thread.get_mut(thread).into_iter().flatten() {

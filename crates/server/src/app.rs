@@ -19,6 +19,7 @@ use crate::coalesce::Coalesce;
 use crate::metrics::Metrics;
 #[cfg(feature = "otel")]
 use crate::otel::{TraceError, TraceOptions, Tracer};
+use crate::surface::native::work::Lines;
 use crate::tls::{Tls, TlsError, TlsFiles};
 use crate::view::Views;
 
@@ -129,6 +130,7 @@ struct Inner {
     strangers: Rate,
     tls: Option<Tls>,
     metrics: Arc<Metrics>,
+    lines: Lines,
     #[cfg(feature = "otel")]
     tracer: Option<Tracer>,
     /// When a commit failed last; 0 if the last one did not.
@@ -154,6 +156,7 @@ impl App {
             strangers: Rate::new(options.strangers),
             tls: options.tls.clone().map(Tls::open).transpose()?,
             metrics: Arc::default(),
+            lines: Lines::default(),
             #[cfg(feature = "otel")]
             tracer: options.traces.as_ref().map(Tracer::open).transpose()?,
             failed: AtomicI64::new(0),
@@ -192,6 +195,11 @@ impl App {
 
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {
         &self.inner.metrics
+    }
+
+    /// Where those stand who wait for work.
+    pub(crate) fn lines(&self) -> &Lines {
+        &self.inner.lines
     }
 
     /// Appends what happens now.

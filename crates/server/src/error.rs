@@ -24,6 +24,7 @@ pub enum ErrorCode {
     Forbidden,
     Internal,
     KeyReused,
+    LeaseLost,
     MethodNotAllowed,
     NoAgents,
     NotFound,
@@ -56,6 +57,7 @@ impl ErrorCode {
         Self::Forbidden,
         Self::Internal,
         Self::KeyReused,
+        Self::LeaseLost,
         Self::MethodNotAllowed,
         Self::NoAgents,
         Self::NotFound,
@@ -88,6 +90,7 @@ impl ErrorCode {
             Self::Forbidden => "forbidden",
             Self::Internal => "internal",
             Self::KeyReused => "key_reused",
+            Self::LeaseLost => "lease_lost",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::NoAgents => "no_agents",
             Self::NotFound => "not_found",
@@ -118,6 +121,7 @@ impl ErrorCode {
             Self::AlreadyAnswered
             | Self::AlreadyOver
             | Self::Conflict
+            | Self::LeaseLost
             | Self::NoAgents
             | Self::ThreadExists
             | Self::VersionConflict => StatusCode::CONFLICT,
@@ -190,7 +194,7 @@ impl Error {
     }
 
     /// What is so instead of what an act needs.
-    fn instead(instead: &Instead) -> Self {
+    pub(crate) fn instead(instead: &Instead) -> Self {
         let code = match instead {
             Instead::Unknown => ErrorCode::NotFound,
             Instead::Answered { .. } => ErrorCode::AlreadyAnswered,
@@ -200,6 +204,7 @@ impl Error {
                 ErrorCode::VersionConflict
             }
             Instead::Changed => ErrorCode::Busy,
+            Instead::Unleased | Instead::Released | Instead::Lost { .. } => ErrorCode::LeaseLost,
         };
         let error = Self::new(code, instead.to_string());
         match instead {
@@ -212,7 +217,12 @@ impl Error {
                 error.with(format!("{{\"version\":{version},\"complete\":false}}"))
             }
             Instead::OtherKind { kind } => error.with(format!("{{\"kind\":\"{}\"}}", kind.name())),
-            Instead::Unknown | Instead::Expired | Instead::Changed => error,
+            Instead::Lost { attempt } => error.with(format!("{{\"attempt\":{attempt}}}")),
+            Instead::Unknown
+            | Instead::Expired
+            | Instead::Changed
+            | Instead::Unleased
+            | Instead::Released => error,
         }
     }
 

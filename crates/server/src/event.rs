@@ -12,14 +12,23 @@ use crate::{Error, ErrorCode};
 /// What an event without them gets.
 pub(crate) struct Stamp {
     context: String,
-    timestamp: String,
+    /// Fields with their values, as JSON.
+    fields: Vec<(&'static str, String)>,
 }
 
 impl Stamp {
     /// For events of this thread, at this time.
     pub(crate) fn new(thread: &str, now: i64) -> Self {
         let timestamp = time::from_millis(now).unwrap_or_default();
-        Self { context: quote(thread), timestamp: quote(&timestamp) }
+        let context = quote(thread);
+        let fields = vec![("contextId", context.clone()), ("timestamp", quote(&timestamp))];
+        Self { context, fields }
+    }
+
+    /// For events of one task of one agent.
+    pub(crate) fn of(mut self, task: &str, agent: &str) -> Self {
+        self.fields.extend([("taskId", quote(task)), ("agentId", quote(agent))]);
+        self
     }
 
     /// The events of a body: one, an array of them, or one a line.
@@ -81,7 +90,7 @@ impl Stamp {
             out.push_str(event.raw());
         }
         out.pop();
-        for (name, value) in [("contextId", &self.context), ("timestamp", &self.timestamp)] {
+        for (name, value) in &self.fields {
             if event.get(name).is_none() {
                 out.push_str(",\"");
                 out.push_str(name);

@@ -39,6 +39,8 @@ const MORE: Parameter = ("query", "after", "The `next` of the page before");
 const AT: Parameter = ("query", "at", "Up to this sequence number");
 const DIALECT: Parameter = ("query", "dialect", "In which dialect");
 const VERSION: Parameter = ("query", "for", "A version, such as `ai@6`");
+const LEASE: Parameter =
+    ("header", "Selvedge-Lease", "The lease of the task that the caller works on");
 const ONCE: Parameter =
     ("header", "Idempotency-Key", "The same key and body get the first answer again");
 
@@ -49,8 +51,32 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
             (&[ONCE], &[])
         }
         ("POST", "/api/threads/{id}/events") => {
-            (&[ONCE, ("header", "If-Match", "The head it must have: a cursor or a number")], &[])
+            let at = ("header", "If-Match", "The head it must have: a cursor or a number");
+            return (vec![ONCE, at, LEASE], &[]);
         }
+        ("GET", "/api/agents/{id}/work") => (
+            &[
+                (
+                    "query",
+                    "wait",
+                    "How long to wait for a task, such as `30s`; not at all unless told",
+                ),
+                ("query", "lease", "A shorter lease than the agent's"),
+                ("query", "max", "Of a stream: tasks at work at once; 1 unless told"),
+                ("query", "worker", "What the journal calls the worker"),
+                ("header", "Accept", "`text/event-stream`: one `work` event per task"),
+            ],
+            &[],
+        ),
+        ("PUT", "/api/threads/{id}/tasks/{taskId}/lease") => (&[LEASE], &[]),
+        ("DELETE", "/api/threads/{id}/tasks/{taskId}/lease") => (
+            &[
+                LEASE,
+                ("query", "after", "How long nobody gets the task, such as `30s`"),
+                ("query", "reason", "Why; the journal tells it"),
+            ],
+            &[],
+        ),
         ("GET", "/api/threads") => (
             &[
                 ("query", "status", "Only those that are waiting, working, failed or idle"),
@@ -261,6 +287,8 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("GET", "/api/threads/{id}/events") => ("", "Page"),
         ("POST", "/api/threads/{id}/messages") => ("NewMessage", "SentMessage"),
         ("GET", "/api/agents") => ("", "Agents"),
+        ("GET", "/api/agents/{id}/work") => ("", "Work"),
+        ("PUT", "/api/threads/{id}/tasks/{taskId}/lease") => ("", "Lease"),
         ("GET", "/ping") => ("", "Ping"),
         ("POST", "/invocations") => ("Invocation", ""),
         ("POST", "/api/threads/{id}/fork") => ("NewBranch", "MadeBranch"),

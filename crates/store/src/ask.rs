@@ -8,8 +8,8 @@ use crate::query::{
     Participant, Place, Summary, Task, ThreadQuery, Unfinished, Usage, Wanted, WhichVersion,
     Within,
 };
-use crate::sqlite::query;
-use crate::{ReadError, Store, ThreadRef};
+use crate::sqlite::{lease, query};
+use crate::{Instead, KeyHash, Lease, Queue, ReadError, Store, ThreadRef};
 
 impl Store {
     /// A page of threads, the one that was updated last first. A thread that is updated meanwhile
@@ -36,6 +36,32 @@ impl Store {
     /// A page of tasks of all threads that someone here is to do and that are not over.
     pub fn wanted(&self, limit: usize, after: Option<&Place>) -> Result<Listed<Wanted>, ReadError> {
         self.readers().with(|conn| query::wanted(conn, limit, after))
+    }
+
+    /// Tasks of an agent that can be claimed at a moment, the oldest first, and when the next one
+    /// may be.
+    pub fn queue(
+        &self,
+        tenant: &str,
+        agent: &str,
+        now: i64,
+        limit: usize,
+    ) -> Result<Queue, ReadError> {
+        self.readers().with(|conn| lease::queue(conn, tenant, agent, now, limit))
+    }
+
+    /// A lease of a thread, if there is one of that token, whether or not it still counts.
+    pub fn lease(&self, thread: &ThreadRef, token: &KeyHash) -> Result<Option<Lease>, ReadError> {
+        self.readers().with(|conn| Ok(lease::find(conn, thread.num, token)?))
+    }
+
+    /// What is so instead of a lease that counts, if it does not.
+    pub fn not_held(
+        &self,
+        thread: &ThreadRef,
+        token: &KeyHash,
+    ) -> Result<Option<Instead>, ReadError> {
+        self.readers().with(|conn| lease::not_held(conn, thread.num, token))
     }
 
     /// What waits for someone in one thread, the oldest first.

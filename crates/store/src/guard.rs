@@ -2,6 +2,8 @@
 
 use selvedge_protocol::journal::fold::{ArtifactKind, TaskState};
 
+use crate::KeyHash;
+use crate::lease::{NewLease, Then};
 use crate::query::{Due, InboxKind, Unfinished, Within};
 
 /// What must be so for an append to be taken. The one writer looks when the append's turn comes,
@@ -43,6 +45,16 @@ pub enum Guard {
         /// Counted from 1; 0 if there must be none.
         version: u64,
     },
+    /// This task is this agent's to do, and nobody holds it. From the commit on, this one does.
+    Free(Box<NewLease>),
+    /// Nobody has taken the task over from the holder of this lease, and it has not ended. With
+    /// the commit the lease is renewed or let go.
+    Held {
+        /// The lease's token.
+        token: KeyHash,
+        /// What becomes of it.
+        then: Then,
+    },
 }
 
 /// What is so instead of what a [`Guard`] asks for.
@@ -67,4 +79,10 @@ pub enum Instead {
     OtherKind { kind: ArtifactKind },
     #[error("the thread has moved on")]
     Changed,
+    #[error("there is no such lease in this thread")]
+    Unleased,
+    #[error("the lease was let go")]
+    Released,
+    #[error("the lease ended, and the task was claimed again: attempt {attempt} is at it")]
+    Lost { attempt: u32 },
 }

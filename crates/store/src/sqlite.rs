@@ -5,6 +5,7 @@ pub(crate) mod check;
 mod follow;
 mod guard;
 mod handle;
+pub(crate) mod lease;
 mod marks;
 pub(crate) mod open;
 mod project;

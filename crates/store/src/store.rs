@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::live::{Live, Tail};
 use crate::sqlite::{Readers, Recent, Writer, WriterHandle, lineage, open};
 use crate::{
-    Append, AppendError, Appended, Limits, Lineage, OpenError, Page, Progress, Promote,
-    PromoteError, Promoted, ReadError, TendError, ThreadKey, ThreadRef,
+    Append, AppendError, Appended, KeyHash, Lease, Limits, Lineage, OpenError, Page, Progress,
+    Promote, PromoteError, Promoted, ReadError, TendError, Then, ThreadKey, ThreadRef,
 };
 
 /// How to open a store.
@@ -135,6 +135,21 @@ impl Store {
             return Ok(());
         }
         self.inner.writer.fresh().await
+    }
+
+    /// Waits until what can be asked of all threads tells of all that was appended before.
+    pub async fn up_to_date(&self) -> Result<(), TendError> {
+        self.inner.writer.fresh().await
+    }
+
+    /// Renews a lease or lets it go, if nobody else has its task; nothing is appended.
+    pub async fn hold(
+        &self,
+        thread: ThreadKey,
+        token: KeyHash,
+        then: Then,
+    ) -> Result<Lease, AppendError> {
+        self.inner.writer.lease(thread, token, then).await
     }
 
     /// Drops all that follows the journal and builds it anew, telling how far it has come. The

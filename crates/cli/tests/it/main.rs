@@ -22,6 +22,7 @@ mod tail;
 mod tls;
 mod validate;
 mod verify;
+mod workers;
 
 use std::fs;
 use std::io::Write as _;

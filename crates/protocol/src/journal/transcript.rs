@@ -59,9 +59,17 @@ pub struct Transcript {
     calls: HashMap<String, usize>,
     /// A return that may still be replaced, by tool call id.
     returns: HashMap<String, usize>,
-    /// The current model call of each task, and the first action it made.
-    steps: HashMap<String, (u32, usize)>,
+    steps: HashMap<String, Step>,
     step: u32,
+}
+
+/// Where a task stands.
+#[derive(Debug, Clone, Default)]
+struct Step {
+    /// Its current model call; 0 before the first.
+    number: u32,
+    /// What it made since that began, or ended.
+    made: Vec<usize>,
 }
 
 impl Transcript {
@@ -113,19 +121,15 @@ impl Transcript {
             }
             Kind::StepStarted => {
                 self.step += 1;
-                self.steps.insert(task_key(event), (self.step, self.actions.len()));
+                let step = Step { number: self.step, made: Vec::new() };
+                self.steps.insert(task_key(event), step);
+                self.end_unnamed(event);
             }
-            Kind::StepFinished => self.step_finished(event, placed),
-            Kind::AttemptSuperseded => {
-                let task = event.get("taskId").map(Raw::as_str);
-                if let Some((_, first)) = self.steps.get(&task_key(event)) {
-                    // Others may have spoken meanwhile.
-                    let own = |action: &&mut Action| action.task.as_deref() == task;
-                    for action in self.actions.iter_mut().skip(*first).filter(own) {
-                        action.superseded = true;
-                    }
-                }
+            Kind::StepFinished => {
+                self.step_finished(event, placed);
+                self.end_unnamed(event);
             }
+            Kind::AttemptSuperseded => self.supersede(event),
             _ => {}
         }
     }
@@ -137,11 +141,15 @@ impl Transcript {
     }
 
     fn begin(&mut self, kind: ActionKind, event: &Event<'_>, placed: &mut Vec<Placed>) -> usize {
-        let step = match self.steps.get(&task_key(event)) {
-            Some((step, _)) if kind.is_agents() => *step,
-            _ => 0,
-        };
         let index = self.actions.len();
+        let mut step = 0;
+        if kind != ActionKind::UserMessage {
+            let current = self.steps.entry(task_key(event)).or_default();
+            current.made.push(index);
+            if kind.is_agents() {
+                step = current.number;
+            }
+        }
         let mut action = Action::new(kind, step);
         for (field, slot) in [
             ("taskId", &mut action.task),
@@ -155,6 +163,38 @@ impl Transcript {
         }
         self.actions.push(action);
         index
+    }
+
+    /// Text without a part of its own goes no further than its model call.
+    fn end_unnamed(&mut self, event: &Event<'_>) {
+        self.parts.remove(&(task_key(event) + "/"));
+    }
+
+    /// Makes void what a task has said and asked for since its model call began or ended. What it
+    /// had done by tools was done.
+    fn supersede(&mut self, event: &Event<'_>) {
+        let Some(step) = self.steps.get_mut(&task_key(event)) else { return };
+        for index in std::mem::take(&mut step.made) {
+            if !self.was_done(index) {
+                self.actions[index].superseded = true;
+            }
+        }
+    }
+
+    /// Whether an action is a tool call that someone other than the model's provider has done, or
+    /// what it returned.
+    fn was_done(&self, index: usize) -> bool {
+        let action = &self.actions[index];
+        let call = match action.kind {
+            ActionKind::ToolCall if action.counterpart.is_some() => Some(action),
+            ActionKind::ToolReturn => action.counterpart.and_then(|at| self.actions.get(at)),
+            _ => None,
+        };
+        call.is_some_and(|call| {
+            let is_last =
+                call.get("toolCallId").is_none_or(|id| !self.returns.contains_key(id.as_str()));
+            is_last && call.get("providerExecuted").and_then(Raw::bool) != Some(true)
+        })
     }
 
     fn fields(
@@ -217,7 +257,7 @@ impl Transcript {
     /// The assistant message that text of this event adds to: the last action, if it is text of
     /// the same agent in the same model call; else a new one.
     fn text_action(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) -> usize {
-        let step = self.steps.get(&task_key(event)).map_or(0, |(step, _)| *step);
+        let step = self.steps.get(&task_key(event)).map_or(0, |step| step.number);
         if let Some(last) = self.actions.last()
             && last.kind == ActionKind::AssistantMessage
             && step > 0
@@ -390,15 +430,16 @@ impl Transcript {
     }
 
     fn step_finished(&mut self, event: &Event<'_>, placed: &mut Vec<Placed>) {
-        let Some((step, first)) = self.steps.get(&task_key(event)).copied() else { return };
-        let last = self
-            .actions
-            .iter()
-            .enumerate()
-            .skip(first)
-            .rev()
-            .find(|(_, a)| a.kind == ActionKind::AssistantMessage && a.step == step)
-            .map(|(i, _)| i);
+        let Some(step) = self.steps.get_mut(&task_key(event)) else { return };
+        let (number, made) = (step.number, std::mem::take(&mut step.made));
+        if number == 0 {
+            return;
+        }
+        let is_said = |at: &usize| {
+            let action = &self.actions[*at];
+            action.kind == ActionKind::AssistantMessage && action.step == number
+        };
+        let last = made.into_iter().rev().find(is_said);
         if let Some(action) = last {
             self.fields(action, event, &["usage", "finishReason", "model"], placed);
         }

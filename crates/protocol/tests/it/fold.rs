@@ -160,3 +160,52 @@ fn a_void_attempt_takes_only_its_own_words_with_it() {
     assert_eq!(texts, ["another", "the whole", "whole", ""]);
     assert!(said[3].get("toolName").is_some_and(|name| name.is("y")));
 }
+
+#[test]
+fn an_attempt_that_is_void_takes_only_what_its_task_streamed_and_no_tool_that_was_done() {
+    let state = fold(&[
+        r#"{"kind":"task-created","taskId":"t","initiator":"user"}"#,
+        r#"{"kind":"content-delta","taskId":"t","delta":"half an ans"}"#,
+        r#"{"kind":"tool-call","taskId":"t","toolCallId":"done","toolName":"a","arguments":{}}"#,
+        r#"{"kind":"tool-complete","taskId":"t","toolCallId":"done","toolName":"a","success":true}"#,
+        r#"{"kind":"tool-call","taskId":"t","toolCallId":"open","toolName":"b","arguments":{}}"#,
+        r#"{"kind":"message","role":"user","content":"still there?"}"#,
+        r#"{"kind":"content-delta","taskId":"other","delta":"I am"}"#,
+        r#"{"kind":"attempt-superseded","taskId":"t","reason":"lease expired"}"#,
+        r#"{"kind":"content-delta","taskId":"t","delta":"A whole "}"#,
+        r#"{"kind":"content-delta","taskId":"t","delta":"answer."}"#,
+        r#"{"kind":"tool-call","taskId":"t","toolCallId":"open","toolName":"b","arguments":{}}"#,
+    ]);
+    let left = state.transcript.actions().iter().filter(|action| !action.superseded);
+    let left: Vec<_> = left
+        .map(|action| match action.get("toolCallId") {
+            Some(id) => format!("{:?} {id}", action.kind),
+            None => format!("{:?} {}", action.kind, action.text()),
+        })
+        .collect();
+    let expected = [
+        r#"ToolCall "done""#,
+        r#"ToolReturn "done""#,
+        "UserMessage still there?",
+        "AssistantMessage I am",
+        "AssistantMessage A whole answer.",
+        r#"ToolCall "open""#,
+    ];
+    assert_eq!(left, expected);
+}
+
+#[test]
+fn what_came_before_the_end_of_a_model_call_is_not_void() {
+    let state = fold(&[
+        r#"{"kind":"step-started","taskId":"t"}"#,
+        r#"{"kind":"content-delta","taskId":"t","delta":"first"}"#,
+        r#"{"kind":"step-finished","taskId":"t"}"#,
+        r#"{"kind":"attempt-superseded","taskId":"t"}"#,
+        r#"{"kind":"step-started","taskId":"t"}"#,
+        r#"{"kind":"content-delta","taskId":"t","delta":"void"}"#,
+        r#"{"kind":"attempt-superseded","taskId":"t"}"#,
+    ]);
+    let void: Vec<_> =
+        state.transcript.actions().iter().map(|a| (a.text(), a.superseded)).collect();
+    assert_eq!(void, [("first".to_owned(), false), ("void".to_owned(), true)]);
+}

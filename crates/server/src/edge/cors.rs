@@ -33,7 +33,7 @@ pub(super) fn add(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
         (
             header::ACCESS_CONTROL_ALLOW_HEADERS,
             "authorization, content-type, idempotency-key, if-match, if-none-match, \
-             last-event-id, x-request-id",
+             last-event-id, selvedge-lease, x-request-id",
         ),
         (
             header::ACCESS_CONTROL_EXPOSE_HEADERS,

@@ -52,6 +52,28 @@ pub(super) fn components() -> Map<String, Value> {
                 &[],
             ),
         ),
+        (
+            "Work",
+            object(
+                &[
+                    ("threadId", text()),
+                    ("taskId", text()),
+                    ("parentTaskId", maybe()),
+                    ("agentId", text()),
+                    ("workerId", text()),
+                    ("attempt", count()),
+                    ("messageId", maybe()),
+                    ("prompt", maybe()),
+                    ("lease", json!({"type": "string", "description": "For `Selvedge-Lease`"})),
+                    ("leaseMs", count()),
+                    ("expiresAt", time()),
+                    ("cursor", named("Cursor")),
+                    ("links", json!({"type": "object", "additionalProperties": text()})),
+                ],
+                &[],
+            ),
+        ),
+        ("Lease", object(&[("taskId", text()), ("attempt", count()), ("expiresAt", time())], &[])),
         ("Artifacts", object(&[("artifacts", list(named("Artifact"))), ("next", next())], &[])),
         (
             "Artifact",

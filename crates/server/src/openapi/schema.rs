@@ -73,7 +73,8 @@ pub(super) fn components() -> Value {
         "Appended": object(&[
             ("first", count.clone()), ("last", count.clone()), ("cursor", named("Cursor")),
             ("duplicate", json!({"type": "boolean", "description": "The same key and body were appended before"})),
-        ], &[]),
+        ], &[("leaseExpiresAt", json!({"type": "string", "format": "date-time",
+            "description": "Of the lease that the request named"}))]),
         "Ping": object(&[
             ("status", json!({"enum": ["Healthy", "HealthyBusy"]})),
             ("time_of_last_update", count.clone()),

@@ -10,6 +10,7 @@ mod shares;
 pub(crate) mod stream;
 pub(crate) mod threads;
 mod transfer;
+pub(crate) mod work;
 
 use axum::routing::{delete, get, patch, post};
 use http::Method;
@@ -196,5 +197,6 @@ pub(crate) fn routes() -> Vec<Route> {
         },
     ];
     all.extend(acts::routes());
+    all.extend(work::routes());
     all
 }

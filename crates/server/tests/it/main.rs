@@ -25,3 +25,4 @@ mod token;
 #[cfg(feature = "otel")]
 mod traces;
 mod transfer;
+mod work;

@@ -7,13 +7,14 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use selvedge_protocol::journal::fold::{ArtifactKind, TaskState};
 
 use super::handle::Reply;
+use super::lease;
 use super::query::{call, due_now, unfinished};
-use super::writer::{Stop, Target, Writer};
+use super::writer::{Target, Writer};
 use crate::query::{InboxKind, Unfinished, Within};
 use crate::{Append, AppendError, Guard, Instead, ReadError, TendError};
 
 /// Why a guard does not hold, or could not be looked at.
-enum Not {
+pub(super) enum Not {
     So(Instead),
     Read(ReadError),
 }
@@ -48,11 +49,7 @@ impl Writer {
 
     fn holds(&mut self, append: &Append) -> Result<(), AppendError> {
         let Some(guard) = &append.guard else { return Ok(()) };
-        let stopped = |stop| match stop {
-            Stop::Refused(error) => error,
-            Stop::Failed(error) => AppendError::Storage(error.to_string()),
-        };
-        let thread = match self.target(append).map_err(stopped)? {
+        let thread = match self.target(append)? {
             Target::There(thread, _) => thread.num,
             // Nothing is known of a thread that is yet to be made.
             Target::New(_) => 0,
@@ -64,15 +61,28 @@ impl Writer {
                 return Ok(());
             }
         }
+        self.known_fresh()?;
+        let now = self.tick();
+        Ok(check(&self.conn, thread, guard, now)?)
+    }
+}
+
+impl Writer {
+    /// Brings what is known of threads up to date, for whoever is to judge by it.
+    pub(super) fn known_fresh(&mut self) -> Result<(), AppendError> {
         self.fresh().map_err(|error| match error {
             TendError::Behind => AppendError::Behind,
             other => AppendError::Storage(other.to_string()),
-        })?;
-        let now = self.tick();
-        check(&self.conn, thread, guard, now).map_err(|not| match not {
-            Not::So(instead) => AppendError::Instead(instead),
-            Not::Read(error) => AppendError::Storage(error.to_string()),
         })
+    }
+}
+
+impl From<Not> for AppendError {
+    fn from(not: Not) -> Self {
+        match not {
+            Not::So(instead) => Self::Instead(instead),
+            Not::Read(error) => Self::Storage(error.to_string()),
+        }
     }
 }
 
@@ -93,6 +103,8 @@ fn check(conn: &Connection, thread: i64, guard: &Guard, now: i64) -> Result<(), 
         Guard::Version { artifact, kind, version } => {
             is_latest(conn, thread, artifact, *kind, *version)
         }
+        Guard::Free(new) => lease::is_free(conn, thread, new, now),
+        Guard::Held { token, .. } => lease::is_held(conn, thread, token).map(drop),
     }
 }
 
@@ -187,7 +199,11 @@ fn is_latest(
     }
 }
 
-fn task_state(conn: &Connection, thread: i64, id: &str) -> rusqlite::Result<Option<TaskState>> {
+pub(super) fn task_state(
+    conn: &Connection,
+    thread: i64,
+    id: &str,
+) -> rusqlite::Result<Option<TaskState>> {
     let mut find = conn.prepare_cached("SELECT state FROM task WHERE thread = ?1 AND id = ?2")?;
     let state: Option<String> = find.query_row(params![thread, id], |row| row.get(0)).optional()?;
     Ok(state.and_then(|state| TaskState::named(&state)))

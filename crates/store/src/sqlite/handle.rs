@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 use crate::{
-    Append, AppendError, Appended, Progress, Promote, PromoteError, Promoted, TendError, ThreadKey,
+    Append, AppendError, Appended, KeyHash, Lease, Progress, Promote, PromoteError, Promoted,
+    TendError, Then, ThreadKey,
 };
 
 pub(super) type Reply = oneshot::Sender<Result<Appended, AppendError>>;
@@ -19,6 +20,8 @@ pub(super) enum Command {
     Delete(ThreadKey, oneshot::Sender<Result<(), TendError>>),
     /// Lets a branch take the place of the thread it came from.
     Promote(Box<Promote>, oneshot::Sender<Result<Promoted, PromoteError>>),
+    /// Renews a lease or lets it go, without a word in the journal.
+    Lease(ThreadKey, KeyHash, Then, oneshot::Sender<Result<Lease, AppendError>>),
     /// Drops what follows the journal.
     Rebuild(oneshot::Sender<Result<Progress, TendError>>),
     /// Brings what is known of threads up to date.
@@ -41,10 +44,18 @@ impl WriterHandle {
 
     pub(crate) async fn append(&self, append: Append) -> Result<Appended, AppendError> {
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Append(Box::new(append), reply)).map_err(|error| match error {
-            TendError::Busy => AppendError::Busy,
-            _ => AppendError::Closed,
-        })?;
+        self.send(Command::Append(Box::new(append), reply)).map_err(unsent)?;
+        answer.await.unwrap_or(Err(AppendError::Closed))
+    }
+
+    pub(crate) async fn lease(
+        &self,
+        thread: ThreadKey,
+        token: KeyHash,
+        then: Then,
+    ) -> Result<Lease, AppendError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Lease(thread, token, then, reply)).map_err(unsent)?;
         answer.await.unwrap_or(Err(AppendError::Closed))
     }
 
@@ -84,6 +95,13 @@ impl WriterHandle {
             TrySendError::Full(_) => TendError::Busy,
             TrySendError::Disconnected(_) => TendError::Closed,
         })
+    }
+}
+
+fn unsent(error: TendError) -> AppendError {
+    match error {
+        TendError::Busy => AppendError::Busy,
+        _ => AppendError::Closed,
     }
 }
 

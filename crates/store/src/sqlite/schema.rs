@@ -244,6 +244,25 @@ CREATE INDEX thread_by_was ON thread (tenant, was) WHERE was IS NOT NULL;
 -- The last entry that was imported: it happened elsewhere.
 ALTER TABLE thread ADD COLUMN past INTEGER NOT NULL DEFAULT 0;
 ",
+    "
+-- Who has claimed which task, until when: written together with what the journal says of it. The
+-- latest attempt at a task is the one that counts; a token is known by its hash.
+CREATE TABLE lease (
+    thread INTEGER NOT NULL,
+    task TEXT NOT NULL,
+    attempt INTEGER NOT NULL,
+    token BLOB NOT NULL UNIQUE,
+    agent TEXT NOT NULL,
+    worker TEXT NOT NULL,
+    time INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    released INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (thread, task, attempt)
+) STRICT;
+CREATE INDEX lease_by_end ON lease (until);
+CREATE INDEX task_by_agent ON task (agent, began_at, thread, nth)
+    WHERE wanted = 1 AND ended IS NULL;
+",
 ];
 
 /// Tables that are made from events, in [`super::project`].

@@ -55,7 +55,7 @@ fn sweep(conn: &Connection, thread: i64) -> rusqlite::Result<()> {
     if rows.len() as i64 == ROWS {
         return Ok(());
     }
-    for table in schema::PROJECTIONS.iter().chain(&["idempotency"]) {
+    for table in schema::PROJECTIONS.iter().chain(&["idempotency", "lease"]) {
         conn.prepare_cached(&format!("DELETE FROM {table} WHERE thread = ?1"))?
             .execute(params![thread])?;
     }

@@ -36,6 +36,9 @@ impl Writer {
             Command::Promote(promote, reply) => {
                 let _ = reply.send(self.promote(&promote));
             }
+            Command::Lease(thread, token, then, reply) => {
+                let _ = reply.send(self.lease(&thread, &token, &then));
+            }
             Command::Rebuild(reply) => {
                 let _ = reply.send(self.rebuild());
             }

@@ -13,10 +13,10 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::follow::{Backlog, Item, Used};
 use super::handle::{Command, Reply, WriterHandle};
-use super::marks;
 use super::read::{find_thread, is_live, written_head};
 use super::recent::{self, Place, Recent};
 use super::tend::Behind;
+use super::{lease, marks};
 use crate::live::Live;
 use crate::{
     Append, AppendError, Appended, Batch, Branch, Create, Expect, Key, ThreadKey, ThreadRef,
@@ -96,6 +96,15 @@ pub(super) enum Stop {
 impl From<rusqlite::Error> for Stop {
     fn from(error: rusqlite::Error) -> Self {
         Self::Failed(error)
+    }
+}
+
+impl From<Stop> for AppendError {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Refused(error) => error,
+            Stop::Failed(error) => Self::Storage(error.to_string()),
+        }
     }
 }
 
@@ -256,10 +265,7 @@ impl Writer {
         let staged = match staged {
             Ok(staged) => staged,
             Err(stop) => {
-                let error = match stop {
-                    Stop::Refused(error) => error,
-                    Stop::Failed(error) => AppendError::Storage(error.to_string()),
-                };
+                let error = AppendError::from(stop);
                 for reply in replies {
                     let _ = reply.send(Err(error.clone()));
                 }
@@ -368,6 +374,9 @@ impl Writer {
             self.next_row += 1;
             self.backlog.announce(&item);
             items.push(item);
+        }
+        if let Some(guard) = &append.guard {
+            lease::settle(&self.conn, thread.num, guard, self.clock)?;
         }
         if append.create == Create::Past {
             self.conn

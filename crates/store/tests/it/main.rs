@@ -8,6 +8,7 @@ mod delete;
 mod events;
 mod guard;
 mod keys;
+mod lease;
 mod listing;
 mod load;
 mod model;

@@ -9,11 +9,12 @@ use http::{HeaderMap, StatusCode, header};
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::from_utf8;
 use selvedge_protocol::time;
-use selvedge_store::{Append, Appended, Expect, Key, Page, ThreadRef};
+use selvedge_store::{Append, Appended, Expect, Key, Page, Then, ThreadRef};
 use sha2::{Digest as _, Sha256};
 
 use super::stream::{filter, start};
 use super::threads::encode;
+use super::work::Held;
 use crate::auth::Principal;
 pub(crate) use crate::clock::now;
 use crate::event::Stamp;
@@ -36,9 +37,16 @@ pub(crate) async fn append(
     headers: HeaderMap,
     Payload(body): Payload,
 ) -> Result<Response, Error> {
-    let drafts = app.options().coalesce.apply(Stamp::new(&id, now()).events(&body)?);
+    let held = Held::named(&app, &principal.thread(&id), &headers).await?;
+    let stamp = Stamp::new(&id, now());
+    let stamp = match &held {
+        Some(held) => stamp.of(&held.lease.task, &held.lease.agent),
+        None => stamp,
+    };
+    let drafts = app.options().coalesce.apply(stamp.events(&body)?);
     let mut append = Append::new(principal.thread(&id), drafts);
     append.key = key(&headers, &body)?;
+    append.guard = held.as_ref().map(|held| held.guard(Then::Renew));
     if let Some(expected) = headers.get(header::IF_MATCH) {
         append.expect = match expected_head(expected.as_bytes())? {
             Expected::Any => Expect::Anything,
@@ -47,7 +55,8 @@ pub(crate) async fn append(
         };
     }
     let appended = app.append_to(&id, append).await?;
-    Ok(told(&appended, ""))
+    let more = held.map(|held| format!(",\"leaseExpiresAt\":{}", held.renewed(appended.at)));
+    Ok(told(&appended, more.as_deref().unwrap_or("")))
 }
 
 /// Where events were put, and what else there is to say: nothing, or members with a comma before.
