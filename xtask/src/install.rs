@@ -51,7 +51,7 @@ impl Venv {
         Ok(workspace::conformance()?.join("venv").join(self.name()))
     }
 
-    fn install(self) -> Result<()> {
+    pub(crate) fn install(self) -> Result<()> {
         let requirements = workspace::root()?
             .join("conformance/python/requirements")
             .join(format!("{}.txt", self.name()));
