@@ -77,6 +77,47 @@ pub struct Agent {
     pub settings: Settings,
     /// What keeps it from going on for ever.
     pub limits: Limits,
+    /// Who answers first what it asks and a user need not.
+    pub coordination: Coordination,
+    /// Whether it is written down, for operators, why it does what.
+    pub trace: Trace,
+}
+
+/// Who answers first what an agent asks and a user need not, and how long that may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Coordination {
+    /// Who.
+    pub who: Coordinator,
+    /// After so long the user is asked.
+    pub patience: Duration,
+}
+
+/// Who answers first what a user need not.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Coordinator {
+    /// The agent that called it; nobody, if a user did.
+    #[default]
+    Caller,
+    /// Nobody: the user is asked at once.
+    User,
+    /// This agent.
+    Agent(String),
+}
+
+impl Default for Coordination {
+    fn default() -> Self {
+        Self { who: Coordinator::default(), patience: Duration::from_secs(120) }
+    }
+}
+
+/// Whether it is written down, for operators, why an agent does what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Trace {
+    /// No.
+    #[default]
+    Off,
+    /// Yes: `internal:thought-process` around every model call and tool.
+    On,
 }
 
 /// Bounds of one turn.
@@ -115,6 +156,8 @@ impl Agent {
             servers: Vec::new(),
             settings: Settings::default(),
             limits: Limits::default(),
+            coordination: Coordination::default(),
+            trace: Trace::default(),
         }
     }
 

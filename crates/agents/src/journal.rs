@@ -13,6 +13,8 @@ use selvedge_store::{
 };
 use tokio::sync::watch;
 
+use crate::credential::{Secret, Vault};
+
 /// Bytes read at once.
 const PAGE: usize = 1 << 20;
 
@@ -43,12 +45,20 @@ impl From<ReadError> for JournalError {
 pub struct Journal {
     store: Store,
     append: Appender,
+    vault: Vault,
 }
 
 impl Journal {
     /// The journal of a store, written through `append`.
     pub fn new(store: Store, append: Appender) -> Self {
-        Self { store, append }
+        let vault = Vault::new(store.path(), Secret::Beside);
+        Self { store, append, vault }
+    }
+
+    /// With what is kept beside it in another vault.
+    #[must_use]
+    pub fn with_vault(self, vault: Vault) -> Self {
+        Self { vault, ..self }
     }
 
     /// The journal of a store alone.
@@ -58,7 +68,12 @@ impl Journal {
             let store = own.clone();
             Box::pin(async move { store.append(append).await })
         });
-        Self { store, append }
+        Self::new(store, append)
+    }
+
+    /// What is kept beside it and never in it.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.vault
     }
 
     /// The store.
@@ -111,6 +126,11 @@ impl Thread {
     /// The journal it is part of.
     pub fn journal(&self) -> &Journal {
         &self.journal
+    }
+
+    /// Its number in the store.
+    pub(crate) fn number(&self) -> i64 {
+        self.reference.num
     }
 
     /// Writes to it, also while it is read.

@@ -2,6 +2,8 @@
 
 pub mod agent;
 pub mod config;
+pub mod credential;
+pub mod fits;
 pub mod journal;
 pub mod model;
 mod net;
@@ -11,7 +13,8 @@ pub mod script;
 pub mod tool;
 pub mod turn;
 
-pub use agent::{Agent, Limits, Member, Mind, Saying, Worker};
+pub use agent::{Agent, Coordination, Coordinator, Limits, Member, Mind, Saying, Trace, Worker};
+pub use credential::Vault;
 pub use journal::{Journal, JournalError};
 pub use runner::{Desk, Runner};
 pub use tool::{Consent, Doer, Interrupted, Invocation, Run, SchemaError, Tool, ToolError};

@@ -17,6 +17,7 @@ mod provider;
 mod read;
 mod remote;
 mod speech;
+mod thought;
 
 pub use failure::{Failure, FailureKind};
 pub use http::Http;
@@ -24,6 +25,7 @@ pub use key::{BadKey, Key};
 pub use provider::Provider;
 pub use remote::{BadUrl, Model, Timeouts};
 pub use speech::Speech;
+pub use thought::{Thought, ThoughtType, Verbosity};
 
 use selvedge_protocol::journal::fold::Tokens;
 use selvedge_protocol::perspective::{History, View};
@@ -111,6 +113,8 @@ pub enum Said {
         /// The `providerName` of the thought: who takes it back, and as what.
         provider: &'static str,
     },
+    /// A whole thought, for those who follow.
+    Shared(Box<thought::Thought>),
     /// The model begins to write a call.
     CallBegun {
         /// Names the call.

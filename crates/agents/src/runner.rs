@@ -302,7 +302,7 @@ impl Runner {
 
     /// Works on a task until it is over or waits.
     async fn work(self, key: Key, agent: Arc<Agent>) {
-        let Ok(_slot) = self.slots.clone().acquire_owned().await else { return };
+        let Ok(slot) = self.slots.clone().acquire_owned().await else { return };
         let turn = Turn::open(&self.journal, &key.thread, &key.task, agent).await;
         let left = match turn {
             Ok(turn) => turn.run().await,
@@ -315,6 +315,13 @@ impl Runner {
                 lock(&self.desk.shared.tasks).remove(&key);
             }
             Ok(Left::Waiting) => self.desk.left(&key, State::Waiting),
+            Ok(Left::WaitingFor(wait)) => {
+                self.desk.left(&key, State::Waiting);
+                // Others may work meanwhile.
+                drop(slot);
+                tokio::time::sleep(wait).await;
+                self.desk.wake(&key.thread);
+            }
             Err(error) => {
                 let wait = self.desk.failed(&key);
                 tracing::warn!(task = key.task, %error, "a turn could not go on");

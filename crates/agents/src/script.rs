@@ -10,7 +10,7 @@ use selvedge_protocol::journal::transcript::ActionKind;
 use serde_json::Value;
 
 use crate::agent::{Mind, Saying};
-use crate::model::{Done, Failure, FailureKind, Finish, Request, Said};
+use crate::model::{Done, Failure, FailureKind, Finish, Request, Said, Thought};
 
 /// Whose thoughts a script's are.
 const PROVIDER: &str = "script";
@@ -40,6 +40,8 @@ pub struct Rule {
 pub struct Line {
     /// A thought.
     pub think: String,
+    /// Whole thoughts that are shared, of every sort.
+    pub thoughts: Vec<Thought>,
     /// The answer.
     pub say: String,
     /// Tools to call.
@@ -77,6 +79,10 @@ impl Script {
         }
         if !line.think.is_empty() {
             out.push_back(Ok(Said::ThoughtEnd { signature: None, provider: PROVIDER }));
+        }
+        for thought in &line.thoughts {
+            let thought = Thought { text: fill(&thought.text), ..thought.clone() };
+            out.push_back(Ok(Said::Shared(Box::new(thought))));
         }
         for word in words(&fill(&line.say)) {
             out.push_back(Ok(Said::Text(word)));

@@ -3,6 +3,7 @@
 mod allowance;
 pub mod artifact;
 mod ask;
+pub mod builtin;
 pub mod http;
 pub mod mcp;
 pub mod schema;
@@ -19,6 +20,7 @@ use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::Raw;
 use serde_json::Value;
 
+use crate::credential::{Credential, Need};
 use crate::journal::{Journal, JournalError, Writer};
 use crate::model::ToolSpec;
 
@@ -41,6 +43,8 @@ pub struct Tool {
     pub timeout: Duration,
     /// How long someone who is asked may take; as long as they like unless told.
     pub patience: Option<Duration>,
+    /// What the user must give before it can be used; only what this process does gets it.
+    pub auth: Option<Arc<Need>>,
 }
 
 impl Tool {
@@ -59,6 +63,7 @@ impl Tool {
             interrupted: Interrupted::Again,
             timeout: Duration::from_secs(120),
             patience: None,
+            auth: None,
         })
     }
 
@@ -92,6 +97,19 @@ pub enum Doer {
         /// Its id.
         id: String,
     },
+    /// Someone is asked what the arguments say, and the answer is the result.
+    Ask(Whom),
+    /// Nobody: it is a thought, which others get to see.
+    Share,
+}
+
+/// Who is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whom {
+    /// The user and nobody else.
+    User,
+    /// Whoever coordinates, and the user if that is nobody or they cannot tell.
+    Coordinator,
 }
 
 /// Whether a user must agree before a tool is used.
@@ -152,6 +170,8 @@ pub struct Invocation {
     pub(crate) allowance: Allowance,
     /// How long someone who is asked may take.
     pub(crate) patience: Option<Duration>,
+    /// What the user gave for it.
+    pub credential: Option<Credential>,
 }
 
 impl Invocation {
@@ -162,7 +182,11 @@ impl Invocation {
             .with_str("toolCallId", &self.id)
             .with("progress", Raw::owned(part.to_string()));
         if let Some(message) = message {
-            event = event.with_str("message", message);
+            let message = match &self.credential {
+                Some(credential) => credential.strike(message),
+                None => message.to_owned(),
+            };
+            event = event.with_str("message", &message);
         }
         self.writer.append(vec![event]).await?;
         Ok(())

@@ -4,13 +4,16 @@
 //! nothing that the journal does not: stopped at any point, another goes on.
 
 mod act;
+mod ledger;
 mod progress;
 mod think;
 
 pub use progress::{Answer, Call, Next, Progress, Stage};
+use progress::Consulted;
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Doc, Raw, from_utf8};
@@ -20,6 +23,7 @@ use tokio::task::JoinSet;
 
 use crate::agent::Agent;
 use crate::journal::{Journal, JournalError, Thread, Writer};
+use crate::tool::builtin;
 
 /// How a turn was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +32,8 @@ pub enum Left {
     Over,
     /// It waits for something that will be in the journal; then it is to be taken up again.
     Waiting,
+    /// The same, and after so long it is to be taken up in any case.
+    WaitingFor(Duration),
 }
 
 /// A turn that someone works on.
@@ -89,7 +95,11 @@ impl Turn {
                         self.act(call);
                     }
                 }
-                Next::Wait if self.tools.is_empty() => return Ok(Left::Waiting),
+                Next::Wait if self.tools.is_empty() => {
+                    if let Some(left) = self.pause().await? {
+                        return Ok(left);
+                    }
+                }
                 Next::Wait => self.wait().await?,
             }
         }
@@ -104,7 +114,10 @@ impl Turn {
                 && let Some(event) = Event::parse(doc.root())
             {
                 self.progress.apply(&event);
-                self.history.apply(&event);
+                // What it shared as a thought it knows from its own call.
+                if event.get("providerName").is_none_or(|by| !by.is(builtin::SHARED)) {
+                    self.history.apply(&event);
+                }
                 self.called(&event);
             }
         }
@@ -182,4 +195,13 @@ impl Turn {
             other => other.map(|_| ()),
         }
     }
+}
+
+/// Why something is done, for operators.
+fn traced(iteration: u32, stage: &'static str, why: &str, state: String) -> Event<'static> {
+    Event::new(Kind::InternalThoughtProcess)
+        .with("iteration", Raw::owned(iteration.to_string()))
+        .with_str("stage", stage)
+        .with_str("reasoning", why)
+        .with("state", Raw::owned(state))
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
+use selvedge_agents::credential::{Secret, Vault};
 use selvedge_agents::Desk;
 use selvedge_store::{
     Append, AppendError, Appended, KeyError, Keys, Shares, Store, ThreadKey, ThreadRef,
@@ -56,6 +57,8 @@ pub struct Options {
     pub tokens: Option<TokenOptions>,
     /// With what to encrypt.
     pub tls: Option<TlsFiles>,
+    /// Where the secret is that seals what users hand over.
+    pub secret: Secret,
     /// The agents that work here.
     pub agents: Option<Desk>,
     /// Where spans go.
@@ -79,6 +82,7 @@ impl Default for Options {
             coalesce: Coalesce::Never,
             tokens: None,
             tls: None,
+            secret: Secret::default(),
             agents: None,
             #[cfg(feature = "otel")]
             traces: None,
@@ -123,6 +127,7 @@ pub struct App {
 struct Inner {
     store: Store,
     views: Views,
+    vault: Vault,
     options: Options,
     closing: watch::Sender<Closing>,
     gate: Gate,
@@ -150,6 +155,7 @@ impl App {
         let tokens = options.tokens.clone().map(Tokens::open).transpose()?;
         let inner = Inner {
             views: Views::default(),
+            vault: Vault::new(store.path(), options.secret.clone()),
             closing: watch::Sender::new(Closing::NotYet),
             gate: Gate::open(Keys::open(store.path())?, Shares::open(store.path())?, tokens)?,
             rate: options.rate.map(Rate::new),
@@ -273,6 +279,11 @@ impl App {
     /// The store.
     pub fn store(&self) -> &Store {
         &self.inner.store
+    }
+
+    /// What users handed over.
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.inner.vault
     }
 
     pub(crate) fn views(&self) -> &Views {

@@ -11,6 +11,7 @@ use selvedge_store::{AppendError, Instead, KeyError, ReadError, TendError};
 pub enum ErrorCode {
     AlreadyAnswered,
     AlreadyOver,
+    BadCredential,
     BadCursor,
     BadEvent,
     BadJson,
@@ -36,6 +37,7 @@ pub enum ErrorCode {
     TooManyEvents,
     Unauthorized,
     UnknownDialect,
+    UserRequired,
     VersionConflict,
 }
 
@@ -44,6 +46,7 @@ impl ErrorCode {
     pub const ALL: &'static [Self] = &[
         Self::AlreadyAnswered,
         Self::AlreadyOver,
+        Self::BadCredential,
         Self::BadCursor,
         Self::BadEvent,
         Self::BadJson,
@@ -69,6 +72,7 @@ impl ErrorCode {
         Self::TooManyEvents,
         Self::Unauthorized,
         Self::UnknownDialect,
+        Self::UserRequired,
         Self::VersionConflict,
     ];
 
@@ -77,6 +81,7 @@ impl ErrorCode {
         match self {
             Self::AlreadyAnswered => "already_answered",
             Self::AlreadyOver => "already_over",
+            Self::BadCredential => "bad_credential",
             Self::BadCursor => "bad_cursor",
             Self::BadEvent => "bad_event",
             Self::BadJson => "bad_json",
@@ -102,6 +107,7 @@ impl ErrorCode {
             Self::TooManyEvents => "too_many_events",
             Self::Unauthorized => "unauthorized",
             Self::UnknownDialect => "unknown_dialect",
+            Self::UserRequired => "user_required",
             Self::VersionConflict => "version_conflict",
         }
     }
@@ -109,9 +115,11 @@ impl ErrorCode {
     /// The status that goes with it.
     pub fn status(self) -> StatusCode {
         match self {
-            Self::BadCursor | Self::BadJson | Self::BadParameter | Self::UnknownDialect => {
-                StatusCode::BAD_REQUEST
-            }
+            Self::BadCredential
+            | Self::BadCursor
+            | Self::BadJson
+            | Self::BadParameter
+            | Self::UnknownDialect => StatusCode::BAD_REQUEST,
             Self::BadEvent | Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::BatchTooLarge
             | Self::BodyTooLarge
@@ -126,7 +134,7 @@ impl ErrorCode {
             | Self::ThreadExists
             | Self::VersionConflict => StatusCode::CONFLICT,
             Self::Expired => StatusCode::GONE,
-            Self::Forbidden => StatusCode::FORBIDDEN,
+            Self::Forbidden | Self::UserRequired => StatusCode::FORBIDDEN,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::NotFound => StatusCode::NOT_FOUND,

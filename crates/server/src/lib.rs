@@ -11,7 +11,6 @@ mod error;
 mod event;
 mod expiry;
 mod extract;
-mod fits;
 mod ingest;
 mod interrupt;
 mod metrics;
@@ -38,5 +37,6 @@ pub use openapi::document as openapi;
 #[cfg(feature = "otel")]
 pub use otel::{TraceError, TraceOptions};
 pub use routes::{Route, router, routes};
+pub use selvedge_agents::credential::Secret;
 pub use serve::serve;
 pub use tls::{TlsError, TlsFiles};

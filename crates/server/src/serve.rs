@@ -31,6 +31,8 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const HEAD_BYTES: usize = 64 << 10;
 /// How often files are looked at that can be replaced.
 const PERIOD: Duration = Duration::from_secs(1);
+/// How often credentials that have ended are forgotten.
+const SWEEP: Duration = Duration::from_secs(60);
 /// Turns of agents at once.
 const TURNS: usize = 4096;
 
@@ -115,7 +117,7 @@ fn traces(app: &App) -> (tokio::sync::oneshot::Sender<()>, tokio::task::JoinHand
 
 /// The journal as agents use it: what they do is counted and told as everyone's is.
 fn journal(app: App) -> Journal {
-    let store = app.store().clone();
+    let (store, vault) = (app.store().clone(), app.vault().clone());
     Journal::new(
         store,
         Arc::new(move |append| {
@@ -123,6 +125,7 @@ fn journal(app: App) -> Journal {
             Box::pin(async move { app.append(append).await })
         }),
     )
+    .with_vault(vault)
 }
 
 /// Looks after what can change while it serves.
@@ -136,7 +139,16 @@ async fn keep(app: App) {
                 tokio::task::spawn_blocking(move || app.tls().map(crate::tls::Tls::reload)).await;
         }
     };
-    tokio::join!(app.gate().keep(), certificates);
+    let credentials = async {
+        let mut period = tokio::time::interval(SWEEP);
+        while app.options().agents.is_some() {
+            period.tick().await;
+            if let Err(error) = app.vault().sweep().await {
+                tracing::warn!(%error, "credentials that have ended could not be forgotten");
+            }
+        }
+    };
+    tokio::join!(app.gate().keep(), certificates, credentials);
 }
 
 /// One of the connections that may be open.

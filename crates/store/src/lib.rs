@@ -33,6 +33,7 @@ mod shares;
 mod sqlite;
 mod store;
 mod thread;
+mod vault;
 
 pub use append::{Append, Appended, Create, Draft, Expect, Key, Limits};
 pub use batch::{Batch, Entry, Page};
@@ -52,3 +53,4 @@ pub use query::{
 pub use shares::{NewShare, SHARE_PREFIX, Share, Shares};
 pub use store::{Options, Store};
 pub use thread::{Branch, ThreadKey, ThreadRef};
+pub use vault::{Grant, SealedKey, Vault};

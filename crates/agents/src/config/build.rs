@@ -17,11 +17,11 @@ use super::file;
 use super::plan::{self, Config, Kind, Use, Way, Work};
 use super::secret::Secret;
 use crate::agent::{Agent, Member, Mind, Saying, Worker};
-use crate::model::{Failure, FailureKind, Http, Request, Settings, ToolSpec};
+use crate::model::{Failure, FailureKind, Http, Request, Settings, Thought, ToolSpec};
 use crate::script::{Line, Rule, Script};
 use crate::tool::http::HttpToolError;
 use crate::tool::mcp::{self, Offer, Rerun, Server, Transport, Which};
-use crate::tool::{Doer, SchemaError, Tool, artifact, http};
+use crate::tool::{Doer, SchemaError, Tool, artifact, builtin, http};
 
 /// Why agents cannot be made of a configuration. One that was checked has few such reasons left.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +43,7 @@ pub enum BuildError {
 struct Shared {
     tools: HashMap<String, Arc<Tool>>,
     servers: HashMap<String, Arc<Server>>,
-    artifacts: Vec<Arc<Tool>>,
+    built_in: Vec<Arc<Tool>>,
 }
 
 impl Config {
@@ -87,6 +87,8 @@ impl Config {
                 servers,
                 settings: Settings::default(),
                 limits: work.limits.clone(),
+                coordination: work.coordination.clone(),
+                trace: work.trace,
             }));
         }
         Ok(out)
@@ -101,9 +103,12 @@ impl Config {
         for planned in &self.servers {
             servers.insert(planned.name.clone(), Server::new(server(planned)?)?);
         }
-        let artifacts = artifact::tools()
-            .map_err(|cause| BuildError::Tool { name: "artifacts".to_owned(), cause })?;
-        Ok(Shared { tools, servers, artifacts: artifacts.into_iter().map(Arc::new).collect() })
+        let mut built_in = Vec::new();
+        for (name, made) in [("artifacts", artifact::tools()), ("ask", builtin::tools())] {
+            let made = made.map_err(|cause| BuildError::Tool { name: name.to_owned(), cause })?;
+            built_in.extend(made.into_iter().map(Arc::new));
+        }
+        Ok(Shared { tools, servers, built_in })
     }
 
     fn minds(
@@ -129,8 +134,8 @@ impl Config {
         for used in &work.uses {
             match used {
                 Use::Tool(name) => tools.extend(shared.tools.get(name).cloned()),
-                Use::Artifact(_) => {
-                    let named = shared.artifacts.iter();
+                Use::BuiltIn(..) => {
+                    let named = shared.built_in.iter();
                     tools.extend(named.filter(|t| called(used) == Some(&t.spec.name)).cloned());
                 }
                 Use::Server { name, tools } => {
@@ -185,6 +190,7 @@ fn tool(planned: &plan::Tool) -> Result<Tool, BuildError> {
         plan::Doer::Agent(id) => own(Doer::Agent { id: id.clone() })?,
     };
     tool.consent = planned.consent;
+    tool.auth = planned.auth.clone();
     tool.interrupted = planned.interrupted;
     tool.timeout = planned.timeout.unwrap_or(tool.timeout);
     Ok(tool)
@@ -209,6 +215,7 @@ fn server(planned: &plan::Server) -> Result<mcp::Options, BuildError> {
     options.timeout = planned.timeout.unwrap_or(options.timeout);
     options.start = planned.start.unwrap_or(options.start);
     options.consent = planned.consent;
+    options.auth = planned.auth.clone();
     options.interrupted = planned.interrupted.map_or(Rerun::IfHarmless, Rerun::All);
     Ok(options)
 }
@@ -243,10 +250,22 @@ impl Mind for Tuned {
     }
 }
 
+fn thought(written: &file::Thought) -> Thought {
+    Thought {
+        ty: written.ty,
+        verbosity: written.verbosity,
+        text: written.text.clone(),
+        confidence: written.confidence,
+        alternatives: written.alternatives.clone(),
+        related_to: written.related_to.clone(),
+    }
+}
+
 /// A script from what is written.
 pub(super) fn script(name: &str, script: &file::Script) -> Script {
     let line = |line: &file::Line| Line {
         think: line.think.clone(),
+        thoughts: line.thoughts.iter().map(thought).collect(),
         say: line.say.clone(),
         calls: line
             .calls

@@ -2,6 +2,7 @@
 //! mistake told, not only the first.
 
 mod agents;
+mod auth;
 mod calls;
 mod models;
 mod router;

@@ -4,6 +4,7 @@
 //! from these types, so it cannot differ from what is read.
 
 mod agent;
+mod auth;
 mod model;
 mod script;
 mod shared;
@@ -16,8 +17,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub use agent::{Agent, AgentKind, AttributionName, LimitsTable, OthersToolsName, WhileWaiting};
+pub use auth::{Auth, AuthType};
 pub use model::{Effort, Model, Price, Provider, Thinking, Timeouts};
-pub use script::{Call, Fail, Line, Rule, Script};
+pub use script::{Call, Fail, Line, Rule, Script, Thought};
 pub use shared::{Bounds, Hidden, Names, Period, Text};
 pub use tool::{InterruptedName, Method, Server, Tool, ToolKind};
 

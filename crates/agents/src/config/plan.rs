@@ -3,6 +3,7 @@
 //! Invariant: every name in it is known, and secrets are [`Secret`]s.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -11,7 +12,8 @@ use serde_json::Value;
 
 use super::file::{Bounds, Budget, Method, Price, Provider, Thinking, WhileWaiting};
 use super::secret::Secret;
-use crate::agent::Limits;
+use crate::agent::{Coordination, Limits, Trace};
+use crate::credential::Need;
 use crate::model::ToolSpec;
 use crate::router::Rules;
 use crate::script::Script;
@@ -78,6 +80,8 @@ pub struct Server {
     pub timeout: Option<Duration>,
     /// Whether a user must agree first.
     pub consent: Consent,
+    /// What the user must give first.
+    pub auth: Option<Arc<Need>>,
     /// What to do with calls that were interrupted; the harmless ones run again, if nothing is said.
     pub interrupted: Option<Interrupted>,
 }
@@ -138,6 +142,8 @@ pub struct Tool {
     pub interrupted: Interrupted,
     /// How long it may take, if not as long as usual.
     pub timeout: Option<Duration>,
+    /// What the user must give first.
+    pub auth: Option<Arc<Need>>,
 }
 
 /// Who does what a tool does.
@@ -232,6 +238,21 @@ pub struct Work {
     pub policy: Policy,
     /// What keeps it from going on for ever.
     pub limits: Limits,
+    /// Who answers first what a user need not.
+    pub coordination: Coordination,
+    /// Whether it is written down why it does what.
+    pub trace: Trace,
+}
+
+/// What built-in tools are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BuiltIn {
+    /// Writing and reading artifacts.
+    Artifacts,
+    /// Asking someone.
+    Ask,
+    /// Sharing thoughts.
+    Thoughts,
 }
 
 /// Something that an agent may use.
@@ -239,8 +260,8 @@ pub struct Work {
 pub enum Use {
     /// One of our tools.
     Tool(String),
-    /// A built-in tool: what it does, as in `artifacts/create`.
-    Artifact(String),
+    /// A built-in tool: what it is for, and what it does, as in `artifacts/create`.
+    BuiltIn(BuiltIn, String),
     /// Tools of an MCP server.
     Server {
         /// The server.

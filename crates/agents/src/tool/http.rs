@@ -14,12 +14,13 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Method, Response};
+use reqwest::{Method, Response, StatusCode};
 use serde_json::{Map, Value};
 
 use self::screen::{Screen, is_allowed};
 use self::template::Template;
 use super::{Interrupted, Invocation, Run, SchemaError, Tool, ToolError};
+use crate::credential::{Credential, Sent};
 use crate::model::ToolSpec;
 use crate::net;
 
@@ -148,7 +149,7 @@ struct Caller(Arc<Request>);
 impl Run for Caller {
     fn run(&self, call: Invocation) -> BoxFuture<'static, Result<Value, ToolError>> {
         let request = self.0.clone();
-        async move { request.send(call.arguments).await }.boxed()
+        async move { request.send(call.arguments, call.credential.as_ref()).await }.boxed()
     }
 }
 
@@ -163,7 +164,11 @@ struct Request {
 }
 
 impl Request {
-    async fn send(&self, arguments: Value) -> Result<Value, ToolError> {
+    async fn send(
+        &self,
+        arguments: Value,
+        credential: Option<&Credential>,
+    ) -> Result<Value, ToolError> {
         let Value::Object(mut arguments) = arguments else {
             return Err(ToolError("the arguments must be an object".to_owned()));
         };
@@ -179,8 +184,19 @@ impl Request {
             request = request.query(&pairs(&arguments));
         }
         // Behind the others, so that configuration has the last word.
-        let answer = request.headers(self.headers.clone()).send().await;
-        let answer = answer.map_err(|error| ToolError(said(error)))?;
+        request = request.headers(self.headers.clone());
+        request = match credential.map(|credential| &credential.sent) {
+            None => request,
+            Some(Sent::Header(name, value)) => {
+                request.headers(HeaderMap::from_iter([(name.clone(), value.clone())]))
+            }
+            Some(Sent::Query(name, value)) => request.query(&[(name, value)]),
+        };
+        let answer = request.send().await.map_err(|error| ToolError(said(error)))?;
+        let no = matches!(answer.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        if let Some(credential) = credential.filter(|_| no) {
+            credential.refuse();
+        }
         self.read(answer).await
     }
 

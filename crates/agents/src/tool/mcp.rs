@@ -25,6 +25,7 @@ use self::connection::Connection;
 use self::list::List;
 use super::{Consent, Interrupted, Tool, ToolError};
 use crate::config::fits;
+use crate::credential::Need;
 
 /// Between a server's name and a tool's.
 const BETWEEN: &str = "__";
@@ -44,6 +45,8 @@ pub struct Options {
     pub consent: Consent,
     /// What to do with calls that were interrupted.
     pub interrupted: Rerun,
+    /// What the user must give before its tools are used; over HTTP only.
+    pub auth: Option<Arc<Need>>,
 }
 
 /// How a server is reached.
@@ -94,6 +97,7 @@ impl Options {
             start: Duration::from_secs(30),
             consent: Consent::default(),
             interrupted: Rerun::default(),
+            auth: None,
         }
     }
 }

@@ -1,5 +1,10 @@
 //! Doing what a model asked for.
 
+mod ask;
+mod auth;
+mod coordinate;
+mod share;
+
 use std::sync::Arc;
 
 use selvedge_protocol::journal::fold::TaskState;
@@ -7,9 +12,10 @@ use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Raw, quote};
 use serde_json::Value;
 
-use super::{Answer, Call, Stage, Turn};
-use crate::agent::Agent;
-use crate::journal::{Journal, JournalError, Writer, after};
+use super::{Answer, Call, Consulted, Stage, Turn};
+use crate::agent::{Agent, Trace};
+use crate::credential::Credential;
+use crate::journal::{Journal, JournalError, Writer};
 use crate::tool::{Allowance, Asked, Consent, Doer, Invocation, Run, Tool, ToolError, bounded};
 
 /// Where a subtask stands, and what it said.
@@ -24,12 +30,25 @@ impl Turn {
             }
             _ => None,
         };
+        let consulted = match &call.stage {
+            Stage::Waiting { input } | Stage::Answered { input, .. } => {
+                self.progress.consulted(input)
+            }
+            _ => None,
+        };
+        let ledger = &self.progress.ledger;
         let doing = Doing {
             agent: self.agent.clone(),
             journal: self.thread.journal().clone(),
             writer: self.writer.clone(),
             task: self.task.clone(),
+            thread: self.thread.number(),
+            iteration: self.progress.iterations,
+            thoughts: self.progress.thoughts,
             asked: self.progress.questions(&call.id),
+            coordinator: self.coordinator(),
+            consulted,
+            people: auth::People::of(ledger, &self.task, &call.id),
             call,
         };
         self.running.insert(doing.call.id.clone());
@@ -43,9 +62,20 @@ struct Doing {
     journal: Journal,
     writer: Writer,
     task: String,
+    /// The thread's number.
+    thread: i64,
+    /// Which model call asked for it.
+    iteration: u32,
+    /// Thoughts that the task shared before.
+    thoughts: u32,
     call: Call,
     /// What was asked for it.
     asked: Vec<Asked>,
+    /// The agent that is asked before a user is.
+    coordinator: Option<String>,
+    /// How that agent was asked.
+    consulted: Option<Consulted>,
+    people: auth::People,
 }
 
 impl Doing {
@@ -67,19 +97,27 @@ impl Doing {
                     Err(reason) => self.failed("denied", &reason).await,
                 }
             }
+            Stage::Answered { input, answer } if self.is_auth(input) => match answer {
+                Answer::Value(_) => self.begin(tool, arguments).await,
+                Answer::Expired => self.failed("denied", "nobody authenticated in time").await,
+            },
             Stage::Started | Stage::Answered { .. } if tool.is_lost() => {
                 let message = "it was interrupted; whether it was done is not known";
                 self.failed("interrupted", message).await
             }
             // Whoever asked has stopped: it is run again, asks again, and is told the answer.
             Stage::Answered { .. } if tool.is_here() => self.begin(tool, arguments).await,
-            Stage::Answered { answer, .. } => match answer {
-                Answer::Value(value) => self.done(value).await,
-                Answer::Expired => self.failed("failed", "nobody answered in time").await,
-            },
+            Stage::Answered { answer, .. } => {
+                self.release().await?;
+                match answer {
+                    Answer::Value(value) => self.done(value).await,
+                    Answer::Expired => self.failed("failed", "nobody answered in time").await,
+                }
+            }
             Stage::Asked | Stage::Started => self.begin(tool, arguments).await,
             Stage::Called { .. } => self.subtask_ended(ended).await,
-            Stage::Waiting { .. } | Stage::Done => Ok(()),
+            Stage::Waiting { .. } => self.consulted().await,
+            Stage::Done => Ok(()),
         }
     }
 
@@ -89,6 +127,8 @@ impl Doing {
             Doer::Here(run) => self.run(tool, run, arguments).await,
             Doer::Client => self.ask_client(tool).await,
             Doer::Agent { id } => self.call_agent(id, &arguments).await,
+            Doer::Ask(whom) => self.ask_question(tool, *whom, &arguments).await,
+            Doer::Share => self.share(&arguments).await,
         }
     }
 
@@ -98,11 +138,19 @@ impl Doing {
         run: &Arc<dyn Run>,
         arguments: Value,
     ) -> Result<(), JournalError> {
-        let start = Event::new(Kind::ToolStart)
-            .with_str("toolCallId", &self.call.id)
-            .with_str("toolName", &self.call.name)
-            .with("arguments", Raw::owned(self.call.arguments.clone()));
-        self.writer.append(vec![start]).await?;
+        let credential = match &tool.auth {
+            None => None,
+            Some(need) => match self.credential(need).await {
+                Ok(Some(credential)) => Some(credential),
+                Ok(None) => return self.ask_auth(need).await,
+                Err(error) => return self.failed("failed", &error.to_string()).await,
+            },
+        };
+        let mut begun = vec![self.start()];
+        if self.agent.trace == Trace::On {
+            begun.insert(0, self.trace("pre-tool", &format!("`{}` is used", self.call.name)));
+        }
+        self.writer.append(begun).await?;
         let allowance = Allowance::new(tool.timeout);
         let invocation = Invocation {
             id: self.call.id.clone(),
@@ -114,57 +162,27 @@ impl Doing {
             asked: self.asked.clone(),
             allowance: allowance.clone(),
             patience: tool.patience,
+            credential: credential.clone(),
         };
-        match allowance.with(run.run(invocation)).await {
-            Ok(Ok(result)) => self.done(&bounded(&result)).await,
-            Ok(Err(ToolError(message))) => self.failed("failed", &message).await,
+        let ended = allowance.with(run.run(invocation)).await;
+        if let (Some(need), Some(credential)) = (&tool.auth, &credential)
+            && credential.is_refused()
+        {
+            return self.ask_again(need, credential).await;
+        }
+        // What was given must not come back in what the tool says.
+        let clean = |text: &str| match &credential {
+            Some(credential) => Credential::strike(credential, text),
+            None => text.to_owned(),
+        };
+        match ended {
+            Ok(Ok(result)) => self.done(&clean(&bounded(&result))).await,
+            Ok(Err(ToolError(message))) => self.failed("failed", &clean(&message)).await,
             Err(_) => {
                 let message = format!("it took longer than {} s", tool.timeout.as_secs_f64());
                 self.failed("failed", &message).await
             }
         }
-    }
-
-    /// Asks a user whether the tool may be used.
-    async fn ask_consent(&self, tool: &Tool) -> Result<(), JournalError> {
-        let prompt = format!("Use `{}` with {}?", self.call.name, self.call.arguments);
-        let asked = Event::new(Kind::InputRequired)
-            .with_str("inputId", &self.consent_id())
-            .with("inputType", Raw::Ref("\"confirmation\""))
-            .with("requireUser", Raw::Ref("true"));
-        self.ask(tool, asked, &prompt).await
-    }
-
-    /// Asks whoever is connected to do it.
-    async fn ask_client(&self, tool: &Tool) -> Result<(), JournalError> {
-        let prompt = format!("Execute client-side tool: {}", self.call.name);
-        let metadata = format!(
-            "{{\"toolCall\":{{\"id\":{},\"function\":{{\"name\":{},\"arguments\":{}}}}}}}",
-            quote(&self.call.id),
-            quote(&self.call.name),
-            quote(&self.call.arguments)
-        );
-        let asked = Event::new(Kind::InputRequired)
-            .with_str("inputId", &self.place())
-            .with("inputType", Raw::Ref("\"tool-execution\""))
-            .with("metadata", Raw::owned(metadata));
-        self.ask(tool, asked, &prompt).await
-    }
-
-    async fn ask(
-        &self,
-        tool: &Tool,
-        asked: Event<'static>,
-        prompt: &str,
-    ) -> Result<(), JournalError> {
-        let mut asked = asked.with_str("prompt", prompt).with_str("toolCallId", &self.call.id);
-        if let Some(patience) = tool.patience {
-            asked = asked.with_str("expiresAt", &after(patience));
-        }
-        let waits = Event::new(Kind::TaskStatus)
-            .with("status", Raw::Ref("\"waiting-input\""))
-            .with_str("message", prompt);
-        self.writer.append(vec![asked, waits]).await.map(|_| ())
     }
 
     /// Lets another agent do it, in a task of its own.
@@ -174,23 +192,31 @@ impl Doing {
             Some(prompt) => prompt.to_owned(),
             None => arguments.to_string(),
         };
+        let [called, made] = self.subtask(&subtask, agent, &prompt);
         let events = vec![
-            Event::new(Kind::SubtaskCreated)
-                .with_str("subtaskId", &subtask)
-                .with_str("agentId", agent)
-                .with_str("prompt", &prompt)
-                .with_str("toolCallId", &self.call.id),
-            Event::new(Kind::TaskCreated)
-                .with_str("taskId", &subtask)
-                .with_str("parentTaskId", &self.task)
-                .with_str("agentId", agent)
-                .with("initiator", Raw::Ref("\"agent\""))
-                .with("dispatched", Raw::Ref("true")),
+            called.with_str("toolCallId", &self.call.id),
+            made,
             Event::new(Kind::TaskStatus)
                 .with("status", Raw::Ref("\"waiting-subtask\""))
                 .with("metadata", Raw::owned(format!("{{\"blockedBy\":{}}}", quote(&subtask)))),
         ];
         self.writer.append(events).await.map(|_| ())
+    }
+
+    /// That a task is made, which this one called.
+    fn subtask(&self, id: &str, agent: &str, prompt: &str) -> [Event<'static>; 2] {
+        [
+            Event::new(Kind::SubtaskCreated)
+                .with_str("subtaskId", id)
+                .with_str("agentId", agent)
+                .with_str("prompt", prompt),
+            Event::new(Kind::TaskCreated)
+                .with_str("taskId", id)
+                .with_str("parentTaskId", &self.task)
+                .with_str("agentId", agent)
+                .with("initiator", Raw::Ref("\"agent\""))
+                .with("dispatched", Raw::Ref("true")),
+        ]
     }
 
     async fn subtask_ended(&self, ended: Ended) -> Result<(), JournalError> {
@@ -212,7 +238,7 @@ impl Doing {
             .complete(Raw::Ref("true"))
             .with("outcome", Raw::Ref("\"success\""))
             .with("result", Raw::owned(result.to_owned()));
-        self.writer.append(vec![event]).await.map(|_| ())
+        self.ended(event, &format!("`{}` has a result", self.call.name)).await
     }
 
     async fn failed(&self, outcome: &str, message: &str) -> Result<(), JournalError> {
@@ -220,7 +246,22 @@ impl Doing {
             .complete(Raw::Ref("false"))
             .with_str("outcome", outcome)
             .with_str("error", message);
-        self.writer.append(vec![event]).await.map(|_| ())
+        self.ended(event, &format!("`{}` failed ({outcome})", self.call.name)).await
+    }
+
+    async fn ended(&self, event: Event<'static>, why: &str) -> Result<(), JournalError> {
+        let mut events = vec![event];
+        if self.agent.trace == Trace::On {
+            events.push(self.trace("post-tool", why));
+        }
+        self.writer.append(events).await.map(|_| ())
+    }
+
+    fn start(&self) -> Event<'static> {
+        Event::new(Kind::ToolStart)
+            .with_str("toolCallId", &self.call.id)
+            .with_str("toolName", &self.call.name)
+            .with("arguments", Raw::owned(self.call.arguments.clone()))
     }
 
     fn complete(&self, success: Raw<'static>) -> Event<'static> {
@@ -228,6 +269,12 @@ impl Doing {
             .with_str("toolCallId", &self.call.id)
             .with_str("toolName", &self.call.name)
             .with("success", success)
+    }
+
+    /// Why something is done, for operators.
+    fn trace(&self, stage: &'static str, why: &str) -> Event<'static> {
+        let state = format!("{{\"toolCallId\":{}}}", quote(&self.call.id));
+        super::traced(self.iteration, stage, why, state)
     }
 
     /// Names the call among all calls of the thread.

@@ -9,6 +9,7 @@ use selvedge_protocol::journal::fold::{TaskState, Tokens};
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::Raw;
 
+use super::ledger::Ledger;
 use crate::tool::Asked;
 
 /// A turn so far.
@@ -35,6 +36,9 @@ pub struct Progress {
     /// What subtasks said in the end.
     answers: HashMap<String, String>,
     artifacts: Vec<String>,
+    /// Thoughts that the task shared.
+    pub(super) thoughts: u32,
+    pub(super) ledger: Ledger,
 }
 
 /// The latest model call.
@@ -104,6 +108,35 @@ struct Question {
     call: Option<String>,
     prompt: String,
     answer: Option<Answer>,
+    /// The event that asks, if someone but a user may answer.
+    asked: Option<String>,
+    /// Tasks in which someone else was to answer.
+    consulted: Vec<String>,
+    /// When the last of them was made.
+    since: Option<String>,
+    with: With,
+}
+
+/// Whose turn it is to answer a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum With {
+    Coordinator,
+    User,
+}
+
+/// A question that another agent was to answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Consulted {
+    /// The event that asks.
+    pub(super) asked: String,
+    /// The task in which it was to answer, and how many there were.
+    pub(super) task: String,
+    pub(super) rounds: usize,
+    /// Where that stands, and what it said in the end.
+    pub(super) state: TaskState,
+    pub(super) said: Option<String>,
+    /// When it was made.
+    pub(super) since: Option<String>,
 }
 
 /// What is to be done next.
@@ -121,6 +154,13 @@ pub enum Next {
     Finish,
     /// Nothing any more.
     Over,
+}
+
+impl Question {
+    fn new(call: Option<String>, prompt: String) -> Self {
+        let (asked, consulted, since) = (None, Vec::new(), None);
+        Self { call, prompt, answer: None, asked, consulted, since, with: With::User }
+    }
 }
 
 impl Progress {
@@ -141,11 +181,14 @@ impl Progress {
             subtasks: HashMap::new(),
             answers: HashMap::new(),
             artifacts: Vec::new(),
+            thoughts: 0,
+            ledger: Ledger::default(),
         }
     }
 
     /// Takes an event of the thread in.
     pub fn apply(&mut self, event: &Event<'_>) {
+        self.ledger.apply(event);
         let Some(task) = event.str("taskId") else { return };
         if task != self.task {
             self.other(&task, event);
@@ -182,10 +225,15 @@ impl Progress {
             Kind::SubtaskCreated => {
                 if let Some(subtask) = event.str("subtaskId").map(|id| id.into_owned()) {
                     self.subtasks.entry(subtask.clone()).or_insert(TaskState::Created);
+                    self.consult(event, &subtask);
                     self.stage(event, Stage::Called { subtask });
                 }
             }
+            Kind::ThoughtStream => self.thoughts += 1,
+            Kind::TaskStatus => self.handed_over(event),
             Kind::InputRequired | Kind::ToolInputRequired => self.question(event),
+            Kind::AuthRequired => self.auth(event),
+            Kind::AuthCompleted => self.answer(event, Answer::Value("null".to_owned())),
             Kind::InputReceived => {
                 let value = event.get("value").map_or("null", Raw::as_str).to_owned();
                 self.answer(event, Answer::Value(value));
@@ -254,6 +302,29 @@ impl Progress {
         Some((*self.subtasks.get(id)?, self.answers.get(id).map(String::as_str)))
     }
 
+    /// How another agent was asked a question that is not answered yet.
+    pub(super) fn consulted(&self, input: &str) -> Option<Consulted> {
+        let question = self.questions.get(input)?;
+        let task = question.consulted.last().filter(|_| question.with == With::Coordinator)?;
+        let (state, said) = self.subtask(task)?;
+        Some(Consulted {
+            asked: question.asked.clone()?,
+            task: task.clone(),
+            rounds: question.consulted.len(),
+            state,
+            said: said.map(str::to_owned),
+            since: question.since.clone(),
+        })
+    }
+
+    /// Questions of the latest model call's calls that other agents are at.
+    pub(super) fn consulting(&self) -> impl Iterator<Item = Consulted> {
+        self.calls.iter().filter_map(|call| match &call.stage {
+            Stage::Waiting { input } => self.consulted(input),
+            _ => None,
+        })
+    }
+
     /// Whether something can be done for a call now.
     fn is_ready(&self, call: &Call) -> bool {
         match &call.stage {
@@ -261,7 +332,10 @@ impl Progress {
             Stage::Called { subtask } => {
                 self.subtasks.get(subtask).is_some_and(|state| state.is_terminal())
             }
-            Stage::Waiting { .. } | Stage::Done => false,
+            Stage::Waiting { input } => {
+                self.consulted(input).is_some_and(|asked| asked.state.is_terminal())
+            }
+            Stage::Done => false,
         }
     }
 
@@ -320,12 +394,53 @@ impl Progress {
         let call = event.str("toolCallId").map(|id| id.into_owned());
         self.stage(event, Stage::Waiting { input: input.clone() });
         let prompt = event.str("prompt").unwrap_or_default().into_owned();
-        self.questions.insert(input, Question { call, prompt, answer: None });
+        let asked = (event.get("requireUser").and_then(Raw::bool) != Some(true)).then(|| {
+            let mut text = String::new();
+            event.write(&mut text);
+            text
+        });
+        self.questions.insert(input, Question { asked, ..Question::new(call, prompt) });
+    }
+
+    /// Credentials are waited for like an answer.
+    fn auth(&mut self, event: &Event<'_>) {
+        let Some(id) = event.str("authId").map(|id| id.into_owned()) else { return };
+        let call = event.at("metadata", "/toolCallId");
+        let call = call.as_ref().and_then(Raw::str).map(|id| id.into_owned());
+        if let Some(call) = self.calls.iter_mut().find(|own| Some(&own.id) == call.as_ref())
+            && call.stage != Stage::Done
+        {
+            call.stage = Stage::Waiting { input: id.clone() };
+        }
+        let prompt = event.str("prompt").unwrap_or_default().into_owned();
+        self.questions.insert(id, Question::new(call, prompt));
+    }
+
+    /// Another agent is to answer a question.
+    fn consult(&mut self, event: &Event<'_>, task: &str) {
+        let Some(input) = event.at("metadata", "/inputId") else { return };
+        let question = input.str().and_then(|input| self.questions.get_mut(&*input));
+        if let Some(question) = question {
+            question.consulted.push(task.to_owned());
+            question.since = event.str("timestamp").map(|at| at.into_owned());
+            question.with = With::Coordinator;
+        }
+    }
+
+    /// It was said that a question waits for the user now.
+    fn handed_over(&mut self, event: &Event<'_>) {
+        let with = event.at("metadata", "/blockedBy");
+        let Some(input) = event.at("metadata", "/inputId") else { return };
+        if with.is_some_and(|with| with.is("user"))
+            && let Some(question) = input.str().and_then(|id| self.questions.get_mut(&*id))
+        {
+            question.with = With::User;
+        }
     }
 
     /// The first answer counts.
     fn answer(&mut self, event: &Event<'_>, answer: Answer) {
-        let Some(input) = event.str("inputId") else { return };
+        let Some(input) = event.str("inputId").or_else(|| event.str("authId")) else { return };
         let Some(question) = self.questions.get_mut(&*input) else { return };
         if question.answer.is_some() {
             return;

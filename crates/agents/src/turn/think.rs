@@ -3,14 +3,18 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use selvedge_protocol::journal::fold::TaskState;
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Raw, quote};
 use selvedge_protocol::perspective::View;
+use serde_json::json;
 use tokio::task::JoinHandle;
 
 use super::{Progress, Turn};
+use crate::agent::Trace;
 use crate::journal::{JournalError, Writer};
-use crate::model::{Done, Failure, FailureKind, Request, Said};
+use crate::model::{Done, Failure, FailureKind, Request, Said, Thought};
+use crate::tool::builtin::SHARED;
 
 impl Turn {
     /// One model call: begun, said, ended. What goes wrong is in the journal when it returns.
@@ -26,7 +30,7 @@ impl Turn {
         let specs: Vec<_> = tools.iter().map(|tool| tool.spec.clone()).collect();
         let iteration = self.progress.iterations + 1;
         // Before the effect, so that whoever comes after knows of it.
-        let began = vec![
+        let mut began = vec![
             Event::new(Kind::InternalLlmCall)
                 .with("iteration", Raw::owned(iteration.to_string()))
                 .with_str("model", mind.name())
@@ -34,6 +38,17 @@ impl Turn {
                 .with("toolCount", Raw::owned(specs.len().to_string())),
             Event::new(Kind::StepStarted).with_str("model", mind.name()),
         ];
+        if self.progress.state == TaskState::Created {
+            let works = Event::new(Kind::TaskStatus).with("status", Raw::Ref("\"working\""));
+            began.insert(0, works);
+        }
+        if self.agent.trace == Trace::On {
+            let (messages, tools) = (self.history.items.len(), specs.len());
+            let state = json!({"messagesCount": messages, "toolCount": tools,
+                "tokensUsed": self.progress.tokens.input + self.progress.tokens.output});
+            let why = format!("`{}` is asked", mind.name());
+            began.insert(0, super::traced(iteration, "pre-llm", &why, state.to_string()));
+        }
         self.writer.append(began).await?;
         let asked = {
             let request = Request {
@@ -51,6 +66,7 @@ impl Turn {
             Err(failure) => return self.failed(&failure).await,
         };
         let mut pen = Pen::new(self.writer.clone(), &self.progress, mind.provider());
+        pen.trace = self.agent.trace;
         loop {
             tokio::select! {
                 said = saying.next() => match said {
@@ -143,6 +159,9 @@ struct Pen {
     parts: u32,
     deltas: u32,
     calls: Vec<String>,
+    /// The number of the next thought that is shared.
+    shared: u32,
+    trace: Trace,
 }
 
 /// The part that is being said.
@@ -165,6 +184,8 @@ impl Pen {
             parts: 0,
             deltas: 0,
             calls: Vec::new(),
+            shared: progress.thoughts,
+            trace: Trace::Off,
         }
     }
 
@@ -201,6 +222,10 @@ impl Pen {
                 self.begin_thought();
                 self.end_thought(signature.as_deref(), provider);
             }
+            Said::Shared(thought) => {
+                self.close();
+                self.share(&thought);
+            }
             Said::CallBegun { id, name } => {
                 self.close();
                 let event = Event::new(Kind::ToolCallStarted)
@@ -234,6 +259,30 @@ impl Pen {
         self.start();
     }
 
+    /// A whole thought, for those who follow.
+    fn share(&mut self, thought: &Thought) {
+        let mut metadata = json!({"source": "content"});
+        if let Some(confidence) = thought.confidence {
+            metadata["confidence"] = json!(confidence);
+        }
+        if !thought.alternatives.is_empty() {
+            metadata["alternatives"] = json!(thought.alternatives);
+        }
+        if let Some(related) = &thought.related_to {
+            metadata["relatedTo"] = json!(related);
+        }
+        let event = Event::new(Kind::ThoughtStream)
+            .with_str("thoughtId", &self.part())
+            .with_str("thoughtType", thought.ty.name())
+            .with_str("verbosity", thought.verbosity.name())
+            .with_str("content", &thought.text)
+            .with("index", Raw::owned(self.shared.to_string()))
+            .with_str("providerName", SHARED)
+            .with("metadata", Raw::owned(metadata.to_string()));
+        self.shared += 1;
+        self.waiting.push(event);
+    }
+
     /// The answer is complete.
     fn done(&mut self, done: &Done, asked: &str) {
         self.close();
@@ -250,6 +299,16 @@ impl Pen {
             event = event.with("usage", Raw::owned(usage));
         }
         self.waiting.push(event);
+        if self.trace == Trace::On {
+            let why = match self.calls.len() {
+                0 => "the model is done".to_owned(),
+                count => format!("the model asks for {count} tool calls"),
+            };
+            let tokens = done.usage.map(|tokens| tokens.input + tokens.output);
+            let state = json!({"pendingTools": self.calls, "tokensUsed": tokens,
+                "finishReason": done.finish.name()});
+            self.waiting.push(super::traced(self.iteration, "post-llm", &why, state.to_string()));
+        }
         let saved = Event::new(Kind::InternalCheckpoint)
             .with("iteration", Raw::owned(self.iteration.to_string()));
         self.waiting.push(saved);

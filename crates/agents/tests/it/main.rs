@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod artifact;
+mod ask;
+mod auth;
 mod config;
+mod document;
 mod http;
 mod mcp;
 mod model;

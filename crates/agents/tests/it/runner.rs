@@ -7,19 +7,19 @@ use futures_util::future::FutureExt as _;
 use selvedge_agents::model::ToolSpec;
 use selvedge_agents::script::{Line, Script};
 use selvedge_agents::{Agent, Consent, Desk, Doer, Journal, Runner, Tool};
-use selvedge_store::{Append, Create, Draft, Options, Store, ThreadKey};
+use selvedge_store::{Append, AppendError, Create, Draft, Options, Store, ThreadKey};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A store whose appends are hints for a runner, as in a server.
-struct House {
-    store: Store,
+pub(crate) struct House {
+    pub(crate) store: Store,
     desk: Desk,
     running: tokio::task::JoinSet<()>,
 }
 
 impl House {
-    fn open(folder: &TempDir, agents: Vec<Agent>) -> Self {
+    pub(crate) fn open(folder: &TempDir, agents: Vec<Agent>) -> Self {
         let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
         let desk = Desk::new(agents);
         let (own, told) = (store.clone(), desk.clone());
@@ -41,11 +41,11 @@ impl House {
     }
 
     /// Stops everything where it is.
-    async fn close(mut self) {
+    pub(crate) async fn close(mut self) {
         self.running.shutdown().await;
     }
 
-    async fn append(&self, thread: &str, create: Create, events: &[Value]) {
+    pub(crate) async fn append(&self, thread: &str, create: Create, events: &[Value]) {
         let key = ThreadKey::new("", thread);
         let drafts: Vec<Draft> = events.iter().map(|e| Draft::new(e.to_string())).collect();
         let events: Vec<_> = drafts.iter().map(|draft| draft.event.clone()).collect();
@@ -53,7 +53,16 @@ impl House {
         self.desk.committed(&key, &events);
     }
 
-    async fn ask(&self, thread: &str, agent: &str) {
+    /// An append with its guard.
+    pub(crate) async fn append_raw(&self, append: Append) -> Result<(), AppendError> {
+        let (key, events) = (append.thread.clone(), append.events.clone());
+        let events: Vec<_> = events.iter().map(|draft| draft.event.clone()).collect();
+        self.store.append(append).await?;
+        self.desk.committed(&key, &events);
+        Ok(())
+    }
+
+    pub(crate) async fn ask(&self, thread: &str, agent: &str) {
         let events = [
             json!({"kind": "message", "role": "user", "content": "hello"}),
             json!({"kind": "task-created", "taskId": "t", "initiator": "user", "agentId": agent,
@@ -62,14 +71,14 @@ impl House {
         self.append(thread, Create::IfMissing, &events).await;
     }
 
-    fn events(&self, thread: &str) -> Vec<Value> {
+    pub(crate) fn events(&self, thread: &str) -> Vec<Value> {
         let thread = self.store.thread(&ThreadKey::new("", thread)).unwrap().unwrap();
         let page = self.store.read(&thread, 0, usize::MAX, usize::MAX).unwrap();
         page.entries.iter().map(|entry| serde_json::from_slice(&entry.event).unwrap()).collect()
     }
 
     /// Waits for an event of a thread.
-    async fn until(&self, thread: &str, found: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn until(&self, thread: &str, found: impl Fn(&Value) -> bool) -> Value {
         let key = ThreadKey::new("", thread);
         let reference = self.store.thread(&key).unwrap().unwrap();
         let tail = self.store.tail(&reference).unwrap();

@@ -12,7 +12,7 @@ pub(crate) struct Stage {
     pub(crate) journal: Journal,
     pub(crate) key: ThreadKey,
     pub(crate) store: Store,
-    _folder: TempDir,
+    pub(crate) folder: TempDir,
 }
 
 impl Stage {
@@ -21,7 +21,7 @@ impl Stage {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
         let key = ThreadKey::new("", "talk");
-        let stage = Self { journal: Journal::of(store.clone()), key, store, _folder: folder };
+        let stage = Self { journal: Journal::of(store.clone()), key, store, folder };
         let said = Value::String(said.to_owned());
         let events = [
             r#"{"kind":"thread-created","contextId":"talk"}"#.to_owned(),

@@ -61,6 +61,7 @@ async fn a_turn_without_tools_is_said_and_ends_once() {
     assert_eq!(
         told,
         [
+            "task-status working",
             "internal:llm-call",
             "step-started",
             "part-started",

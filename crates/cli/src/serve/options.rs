@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use selvedge_server::{Coalesce, KeySet, Lag, Options, TlsFiles, TokenOptions};
+use selvedge_server::{Coalesce, KeySet, Lag, Options, Secret, TlsFiles, TokenOptions};
 use selvedge_store::Limits;
 
 #[derive(clap::Args)]
@@ -30,6 +30,10 @@ struct Security {
     /// The certificate's private key (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+    /// Seal what users hand over to agents with the secret in this file; without it, one is made
+    /// beside the journal
+    #[arg(long, value_name = "FILE", env = "SELVEDGE_SECRET_FILE")]
+    secret_file: Option<PathBuf>,
     /// Let pages of these sites ask, such as https://app.example; `*` is all
     #[arg(long, value_name = "ORIGIN", value_delimiter = ',', num_args = 1.., value_parser = origin)]
     cors: Vec<String>,
@@ -92,8 +96,15 @@ impl Settings {
 
     /// For the server.
     pub(super) fn server(&self) -> Options {
-        let Security { tls_cert, tls_key, cors, jwt_jwks, jwt_issuer, jwt_audience } =
-            &self.security;
+        let Security {
+            tls_cert,
+            tls_key,
+            secret_file,
+            cors,
+            jwt_jwks,
+            jwt_issuer,
+            jwt_audience,
+        } = &self.security;
         let tls = match (tls_cert.clone(), tls_key.clone()) {
             (Some(cert), Some(key)) => Some(TlsFiles { cert, key }),
             _ => None,
@@ -121,6 +132,7 @@ impl Settings {
             coalesce: if self.coalesce_deltas { Coalesce::Deltas } else { Coalesce::Never },
             tokens,
             tls,
+            secret: secret_file.clone().map_or(Secret::Beside, Secret::File),
             #[cfg(feature = "otel")]
             traces: self.otlp.clone().map(|endpoint| selvedge_server::TraceOptions { endpoint }),
             ..Options::default()

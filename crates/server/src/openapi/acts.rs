@@ -13,6 +13,9 @@ pub(super) fn components() -> Map<String, Value> {
     let time = || json!({"type": ["string", "null"], "format": "date-time"});
     let next = || json!({"type": ["integer", "null"], "description": "`after` of the next page"});
     let kind = || json!({"enum": ["file", "data", "dataset"]});
+    let jwe = json!({"type": "string", "maxLength": 16384, "description":
+        "A compact JWE (ECDH-ES, A256GCM) for the request's `encryptionKey`, with `authId`, \
+         `contextId`, `iat` and `exp` in its protected header"});
     let all = [
         ("Inputs", object(&[("items", list(named("Question"))), ("next", next())], &[])),
         (
@@ -32,7 +35,7 @@ pub(super) fn components() -> Map<String, Value> {
             ),
         ),
         ("Answer", object(&[("value", json!({}))], &[("userId", text()), ("reason", text())])),
-        ("Authenticated", object(&[], &[("userId", text())])),
+        ("Authenticated", object(&[], &[("userId", text()), ("credential", jwe)])),
         ("Cancel", object(&[], &[("reason", text())])),
         ("Tasks", object(&[("tasks", list(named("Task"))), ("next", next())], &[])),
         (

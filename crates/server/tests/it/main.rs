@@ -4,6 +4,7 @@
 mod agents;
 mod artifacts;
 mod auth;
+mod auths;
 mod branch;
 mod cancel;
 mod cut;

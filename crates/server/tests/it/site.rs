@@ -39,11 +39,16 @@ impl Site {
     }
 
     /// Stops the server and starts another on the same file.
-    pub(crate) async fn again(mut self) -> Self {
+    pub(crate) async fn again(self) -> Self {
+        self.again_with(Options::default()).await
+    }
+
+    /// The same, with other options.
+    pub(crate) async fn again_with(mut self, options: Options) -> Self {
         if self.served.is_some() {
             self.stop().await;
         }
-        Self::on(self.folder, Options::default(), &[]).await.0
+        Self::on(self.folder, options, &[]).await.0
     }
 
     async fn on(folder: TempDir, options: Options, made: &[NewKey]) -> (Self, Vec<String>) {

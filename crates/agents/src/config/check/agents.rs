@@ -6,7 +6,7 @@ use selvedge_protocol::perspective::{Attribution, OthersTools, Policy};
 
 use super::tools::reach;
 use super::{Check, KeySource};
-use crate::agent::Limits;
+use crate::agent::{Coordination, Coordinator, Limits, Trace};
 use crate::config::file::{self, AgentKind, AttributionName, OthersToolsName};
 use crate::config::findings::Page;
 use crate::config::plan::{Agent, Kind, Place, Protocol, Tool, Work};
@@ -27,6 +27,9 @@ const FIELDS: &[(&str, &[AgentKind])] = &[
     ("limits", OURS),
     ("attribution", OURS),
     ("others_tools", OURS),
+    ("coordinator", OURS),
+    ("coordinator_timeout", OURS),
+    ("trace", OURS),
     ("script", &[AgentKind::Script]),
     ("script_file", &[AgentKind::Script]),
     ("lease", &[AgentKind::Worker]),
@@ -192,6 +195,32 @@ impl Check<'_> {
             backoff: said.backoff.map_or(usual.backoff, |period| period.0),
             backoff_max: said.backoff_max.map_or(usual.backoff_max, |period| period.0),
         };
-        Work { uses, policy: Policy { attribution, tools }, limits }
+        let coordination = self.coordination(at, id, agent);
+        let trace = if agent.trace { Trace::On } else { Trace::Off };
+        Work { uses, policy: Policy { attribution, tools }, limits, coordination, trace }
+    }
+
+    /// Who answers first what a user need not.
+    fn coordination(&mut self, at: &str, id: &str, agent: &file::Agent) -> Coordination {
+        let at = join(at, "coordinator");
+        let known = self.names("agents");
+        let who = match agent.coordinator.as_deref() {
+            None => Coordinator::Caller,
+            Some(name) if name == id => {
+                self.page.error("config-value", &at, "an agent cannot answer its own questions");
+                Coordinator::User
+            }
+            Some(name) if known.iter().any(|known| known == name) => {
+                Coordinator::Agent(name.to_owned())
+            }
+            Some("user") => Coordinator::User,
+            Some(name) => {
+                self.unknown(&at, "agent", name, &known);
+                Coordinator::User
+            }
+        };
+        let usual = Coordination::default().patience;
+        let patience = agent.coordinator_timeout.map_or(usual, |period| period.0);
+        Coordination { who, patience }
     }
 }

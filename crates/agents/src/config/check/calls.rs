@@ -81,7 +81,7 @@ fn called<'a>(agent: &'a Agent, tools: &'a [Tool]) -> Vec<&'a str> {
                 Doer::Http { .. } | Doer::Client => None,
             }
         }
-        Use::Artifact(_) | Use::Server { .. } => None,
+        Use::BuiltIn(..) | Use::Server { .. } => None,
     };
     work.uses.iter().filter_map(callee).collect()
 }

@@ -13,7 +13,7 @@ use crate::tool::schema::{Schema, SchemaError};
 use crate::tool::{Consent, Interrupted};
 
 /// Names that stand for something else where an agent's tools are listed.
-const RESERVED: &[&str] = &["agents", "artifacts"];
+const RESERVED: &[&str] = &["agents", "artifacts", "ask", "thoughts"];
 
 impl Check<'_> {
     pub(super) fn servers(&mut self) -> Vec<Server> {
@@ -34,7 +34,7 @@ impl Check<'_> {
         }
         let way = match (server.command, server.url) {
             (Some(program), None) => {
-                self.refuse_fields(&at, "`command`", &["headers"]);
+                self.refuse_fields(&at, "`command`", &["headers", "auth"]);
                 if program.is_empty() {
                     self.page.error("config-value", &join(&at, "command"), "must not be empty");
                 }
@@ -62,9 +62,11 @@ impl Check<'_> {
                 return None;
             }
         };
+        let auth = self.auth(&at, &name, server.auth);
         Some(Server {
             name,
             way,
+            auth,
             start: server.start_timeout.map(|period| period.0),
             timeout: server.timeout.map(|period| period.0),
             consent: consent(server.consent),
@@ -81,7 +83,7 @@ impl Check<'_> {
         let at = join("/tools", &name);
         self.tool_name(&at, &name);
         let schema = self.schema(&at, &tool);
-        let http = ["url", "method", "headers", "allow_private"];
+        let http = ["url", "method", "headers", "allow_private", "auth"];
         let doer = match tool.kind {
             ToolKind::Http => {
                 self.refuse_fields(&at, "kind `http`", &["agent"]);
@@ -112,10 +114,11 @@ impl Check<'_> {
                 Doer::Agent(agent)
             }
         };
+        let auth = self.auth(&at, &name, tool.auth);
         let spec = ToolSpec { name, description: tool.description, schema: schema? };
         let timeout = tool.timeout.map(|period| period.0);
         let (consent, interrupted) = (consent(tool.consent), interrupted(tool.interrupted));
-        Some(Tool { spec, doer, consent, interrupted, timeout })
+        Some(Tool { spec, doer, consent, interrupted, timeout, auth })
     }
 
     /// The schema of a tool's arguments, if it is one.

@@ -4,19 +4,24 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Check, is_tool_name, shown};
 use crate::config::glob::fits;
-use crate::config::plan::{Doer, Tool, Use};
+use crate::config::plan::{BuiltIn, Doer, Tool, Use};
 use crate::config::source::join;
 use crate::script::Script;
+use crate::tool::builtin;
 use crate::tool::schema::Schema;
 
 /// What can be done with artifacts, and what a model calls the tool for it.
-pub(in crate::config) const ARTIFACTS: &[(&str, &str)] = &[
+const ARTIFACTS: &[(&str, &str)] = &[
     ("create", "artifact_create"),
     ("append", "artifact_append"),
     ("update", "artifact_update"),
     ("list", "artifact_list"),
     ("read", "artifact_read"),
 ];
+
+/// Built-in tools by what stands before their names.
+const BUILT_IN: &[(&str, BuiltIn)] =
+    &[("artifacts", BuiltIn::Artifacts), ("ask", BuiltIn::Ask), ("thoughts", BuiltIn::Thoughts)];
 
 impl Check<'_> {
     /// What the entries of `tools` mean. Two may mean the same tool, as `files/*` and
@@ -77,11 +82,14 @@ impl Check<'_> {
                 }
                 found
             }
-            Some(("artifacts", glob)) => {
-                let known: Vec<_> = ARTIFACTS.iter().map(|(name, _)| (*name).to_owned()).collect();
-                self.fitting(at, "artifact tool", glob, &known, Use::Artifact)
-            }
             Some((server, tools)) => {
+                if let Some((what, own)) = BUILT_IN.iter().find(|(before, _)| *before == server) {
+                    let known = named(*own).iter().map(|(name, _)| (*name).to_owned());
+                    let known: Vec<_> = known.collect();
+                    let what = format!("tool of `{what}`");
+                    let make = |name| Use::BuiltIn(*own, name);
+                    return self.fitting(at, &what, tools, &known, make);
+                }
                 let known = self.names("mcp");
                 if !known.iter().any(|name| name == server) {
                     self.unknown(at, "MCP server", server, &known);
@@ -103,7 +111,7 @@ impl Check<'_> {
         what: &str,
         glob: &str,
         known: &[String],
-        make: fn(String) -> Use,
+        make: impl Fn(String) -> Use,
     ) -> Vec<Use> {
         let found: Vec<_> = known.iter().filter(|name| fits(glob, name)).cloned().collect();
         if found.is_empty() {
@@ -127,8 +135,8 @@ impl Check<'_> {
             Some(format!("`{name}` is an MCP server: `{name}/*` is all of its tools"))
         } else if has("agents") {
             Some(format!("`{name}` is an agent: write `agents/{name}`"))
-        } else if name == "artifacts" {
-            Some("`artifacts/*` is all of those tools".to_owned())
+        } else if BUILT_IN.iter().any(|(before, _)| *before == name) {
+            Some(format!("`{name}/*` is all of those tools"))
         } else {
             None
         }
@@ -165,10 +173,19 @@ impl Check<'_> {
 pub(in crate::config) fn called(used: &Use) -> Option<&str> {
     match used {
         Use::Tool(name) | Use::Agent(name) => Some(name),
-        Use::Artifact(name) => {
-            ARTIFACTS.iter().find(|(done, _)| done == name).map(|(_, called)| *called)
+        Use::BuiltIn(what, name) => {
+            named(*what).iter().find(|(done, _)| done == name).map(|(_, called)| *called)
         }
         Use::Server { .. } => None,
+    }
+}
+
+/// What built-in tools do, and what a model calls each.
+fn named(what: BuiltIn) -> &'static [(&'static str, &'static str)] {
+    match what {
+        BuiltIn::Artifacts => ARTIFACTS,
+        BuiltIn::Ask => builtin::ASK,
+        BuiltIn::Thoughts => builtin::THOUGHTS,
     }
 }
 

@@ -22,8 +22,8 @@ pub struct Agent {
     /// For `model`: the file that has `system`.
     pub system_file: Option<String>,
     /// For `model` and `script`: what it may use. `NAME` is a tool of this file, `SERVER/NAME` of
-    /// an MCP server, `artifacts/NAME` a built-in one, `agents/NAME` another agent. `*` stands for
-    /// any characters of a name.
+    /// an MCP server, `artifacts/NAME`, `ask/NAME` and `thoughts/NAME` built-in ones, `agents/NAME`
+    /// another agent. `*` stands for any characters of a name.
     #[schemars(length(max = 1000))]
     pub tools: Vec<String>,
     /// For `model` and `script`: what keeps it from going on for ever.
@@ -32,6 +32,14 @@ pub struct Agent {
     pub attribution: AttributionName,
     /// For `model` and `script`: what it is told of others' tool calls.
     pub others_tools: OthersToolsName,
+    /// For `model` and `script`: the agent that answers first what this one asks and a user need
+    /// not; `user` for nobody. If it is not said, the agent that called this one.
+    pub coordinator: Option<String>,
+    /// For `model` and `script`: how long that may take before the user is asked; 2 minutes if it
+    /// is not said.
+    pub coordinator_timeout: Option<Period>,
+    /// For `model` and `script`: whether it is written down, for operators, why it does what.
+    pub trace: bool,
     /// What it may spend in one thread.
     pub budget: Option<Bounds>,
     /// What a message of the user does while a task of this agent waits for an answer.

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Period;
+use crate::model::{ThoughtType, Verbosity};
 
 /// What an agent without a model says.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -36,12 +37,36 @@ pub struct Rule {
 pub struct Line {
     /// A thought.
     pub think: String,
+    /// Whole thoughts that are shared, of every sort.
+    pub thoughts: Vec<Thought>,
     /// The answer.
     pub say: String,
     /// Tools to call.
     pub calls: Vec<Call>,
     /// Fails instead, after what was said.
     pub fail: Option<Fail>,
+}
+
+/// A whole thought that is shared.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Thought {
+    /// Of which sort it is; `reasoning` if it is not said.
+    #[serde(default, rename = "type")]
+    pub ty: ThoughtType,
+    /// How much it tells; `normal` if it is not said.
+    #[serde(default)]
+    pub verbosity: Verbosity,
+    /// What is thought.
+    pub text: String,
+    /// How sure.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub confidence: Option<f64>,
+    /// What else was considered.
+    #[serde(default)]
+    pub alternatives: Vec<String>,
+    /// Another thought or a tool call, by its id.
+    pub related_to: Option<String>,
 }
 
 /// A call of a tool.

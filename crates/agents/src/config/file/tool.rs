@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Period, Text};
+use super::{Auth, Period, Text};
 
 /// An MCP server: a command to start, or a URL.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
@@ -33,6 +33,9 @@ pub struct Server {
     pub interrupted: Option<InterruptedName>,
     /// Whether a user must agree each time before one of its tools is used.
     pub consent: bool,
+    /// With `url`: what the user must give before one of its tools is used. The server must list
+    /// its tools without it.
+    pub auth: Option<Auth>,
 }
 
 /// A tool of our own.
@@ -67,6 +70,8 @@ pub struct Tool {
     /// For `http`: whether the URL may lead into private networks.
     #[serde(default)]
     pub allow_private: bool,
+    /// For `http`: what the user must give before it is used.
+    pub auth: Option<Auth>,
     /// For `agent`: which.
     pub agent: Option<String>,
 }

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::connection::{Connection, Open, Patient};
 use super::{elicit, result};
+use crate::credential::Credential;
 use crate::tool::{Invocation, Run, ToolError};
 
 /// How often a server may ask before it answers.
@@ -33,8 +34,28 @@ pub(super) struct Remote {
 
 impl Run for Remote {
     fn run(&self, call: Invocation) -> BoxFuture<'static, Result<Value, ToolError>> {
-        run(self.connection.clone(), self.name.clone(), call).boxed()
+        let (connection, name) = (self.connection.clone(), self.name.clone());
+        match call.credential.clone() {
+            Some(credential) => as_user(connection, name, call, credential).boxed(),
+            None => run(connection, name, call).boxed(),
+        }
     }
+}
+
+/// A call with what a user gave.
+async fn as_user(
+    connection: Arc<Connection>,
+    name: String,
+    call: Invocation,
+    credential: Credential,
+) -> Result<Value, ToolError> {
+    let own = connection.with(&credential)?;
+    let result = run(own.clone(), name, call).await;
+    if result.is_err() && own.is_refused() {
+        connection.without(&credential);
+        credential.refuse();
+    }
+    result
 }
 
 async fn run(
@@ -165,6 +186,9 @@ fn failed(connection: &Connection, error: ServiceError) -> ToolError {
         ServiceError::Cancelled { .. } => connection.error("gave it up"),
         other => {
             connection.doubt();
+            if let ServiceError::TransportSend(error) = &other {
+                connection.judge(error.error.as_ref());
+            }
             let mut said = other.to_string();
             said.truncate(said.floor_char_boundary(ERROR));
             connection.error(&format!("did not answer: {said}"))

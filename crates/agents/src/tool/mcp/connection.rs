@@ -1,15 +1,22 @@
 //! The one connection to a server: made when it is needed, made again after it broke.
+//!
+//! Where users give credentials, each has a connection of their own: a server may remember whom it
+//! spoke to.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use rmcp::service::{Peer, RoleClient};
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::list::Age;
 use super::start::{Live, start};
-use super::{Options, ToolError};
+use super::{Options, ToolError, Transport};
+use crate::credential::{Credential, Sent};
 
 /// The first wait after a server that did not start, or broke at once; it doubles.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -19,6 +26,9 @@ const SETTLED: Duration = Duration::from_secs(10);
 
 /// A server that was not used for so long is asked whether it is there.
 const IDLE: Duration = Duration::from_secs(60);
+
+/// Connections of users that are kept.
+const OWN: usize = 64;
 
 /// Whether to wait until a server that broke may be started again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +45,10 @@ pub(super) struct Connection {
     doubt: AtomicBool,
     /// Counts how often the list of tools became old.
     pub(super) age: Age,
+    /// The server did not accept the credentials of this connection.
+    refused: AtomicBool,
+    /// Those of users, by their credentials' ids, and when they were last used.
+    own: std::sync::Mutex<HashMap<String, (Instant, Arc<Connection>)>>,
 }
 
 #[derive(Default)]
@@ -50,7 +64,70 @@ struct Link {
 
 impl Connection {
     pub(super) fn new(options: Options) -> Self {
-        Self { options, link: Mutex::default(), doubt: AtomicBool::new(false), age: Age::default() }
+        Self {
+            options,
+            link: Mutex::default(),
+            doubt: AtomicBool::new(false),
+            age: Age::default(),
+            refused: AtomicBool::new(false),
+            own: std::sync::Mutex::default(),
+        }
+    }
+
+    /// The connection of a user.
+    pub(super) fn with(&self, credential: &Credential) -> Result<Arc<Self>, ToolError> {
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((used, known)) = own.get_mut(&credential.id) {
+            *used = Instant::now();
+            return Ok(known.clone());
+        }
+        let mut options = self.options.clone();
+        let Transport::Http { url, headers } = &mut options.transport else {
+            return Err(self.error("takes no credentials"));
+        };
+        match &credential.sent {
+            Sent::Header(name, value) => {
+                headers.retain(|(known, _)| known != name);
+                headers.push((name.clone(), value.clone()));
+            }
+            Sent::Query(name, value) => {
+                let mut with = reqwest::Url::parse(url).map_err(|_| self.error("is nowhere"))?;
+                with.query_pairs_mut().append_pair(name, value);
+                *url = with.to_string();
+            }
+        }
+        let made = Arc::new(Self::new(options));
+        if own.len() >= OWN {
+            let oldest = own.iter().min_by_key(|(_, (used, _))| *used).map(|(id, _)| id.clone());
+            oldest.map(|id| own.remove(&id));
+        }
+        own.insert(credential.id.clone(), (Instant::now(), made.clone()));
+        Ok(made)
+    }
+
+    /// Gives up the connection of a user.
+    pub(super) fn without(&self, credential: &Credential) {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).remove(&credential.id);
+    }
+
+    /// Notes whether an error means that credentials are not accepted.
+    pub(super) fn judge(&self, error: &(dyn std::error::Error + 'static)) {
+        let refused = match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            Some(StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_)) => true,
+            // Without a challenge in the answer.
+            Some(StreamableHttpError::UnexpectedServerResponse(said)) => {
+                said.starts_with("HTTP 401") || said.starts_with("HTTP 403")
+            }
+            _ => false,
+        };
+        if refused {
+            self.refused.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether the server did not accept the credentials.
+    pub(super) fn is_refused(&self) -> bool {
+        self.refused.load(Ordering::Acquire)
     }
 
     /// Whom to speak to, and the calls that are open with it.
@@ -87,7 +164,12 @@ impl Connection {
                 link.used = Some(Instant::now());
                 return Ok(link.live.insert(live).open());
             }
-            Ok(Err(error)) => format!("could not be started: {error}"),
+            Ok(Err(error)) => {
+                if let Some(error) = error.transport() {
+                    self.judge(error);
+                }
+                format!("could not be started: {error}")
+            }
             Err(_) => "did not start in time".to_owned(),
         };
         link.failed();

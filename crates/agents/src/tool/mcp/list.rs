@@ -125,6 +125,7 @@ fn tool(
         Rerun::IfHarmless => Interrupted::Fail,
     };
     tool.consent = connection.options.consent;
+    tool.auth = connection.options.auth.clone();
     tool.timeout = connection.options.timeout;
     Ok(tool)
 }

@@ -80,6 +80,23 @@ pub(super) enum StartError {
     Handshake(#[from] Box<ClientInitializeError>),
 }
 
+impl StartError {
+    /// What went wrong below the protocol.
+    pub(super) fn transport(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let Self::Handshake(error) = self else { return None };
+        let mut error = &**error;
+        loop {
+            match error {
+                ClientInitializeError::TransportError { error, .. } => {
+                    return Some(error.error.as_ref());
+                }
+                ClientInitializeError::LegacyFallbackFailed { fallback, .. } => error = fallback,
+                _ => return None,
+            }
+        }
+    }
+}
+
 /// Starts a server, speaks the newest protocol that it knows, and listens to it.
 pub(super) async fn start(connection: &Connection) -> Result<Live, StartError> {
     let newest = ClientLifecycleMode::Auto {

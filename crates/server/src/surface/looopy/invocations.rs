@@ -25,8 +25,9 @@ use crate::clock::now;
 use crate::event::Stamp;
 use crate::extract::Payload;
 use crate::query::Query;
+use crate::surface::native::acts::auths::{Proof, authenticate};
 use crate::surface::native::acts::inputs::{Answer, give};
-use crate::surface::native::messages::{receivers, tasks};
+use crate::surface::native::messages::{receivers, tasks_for};
 use crate::surface::native::stream::{event_stream, filter};
 use crate::surface::native::threads::{asked, body_object, text_member};
 use crate::view::{Descendants, Format, Kind, Place, Reader, Start};
@@ -125,7 +126,7 @@ async fn prompt(
     events.push(format!(
         "{{\"kind\":\"message\",\"role\":\"user\",\"messageId\":{own},\"content\":{said}{metadata}}}"
     ));
-    let made = tasks(&message, &to);
+    let made = tasks_for(&message, &to, principal.subject.as_deref());
     events.extend(made.iter().map(|task| task.event.clone()));
     let tasks = made.into_iter().map(|task| task.id).collect();
     let drafts = Stamp::new(id, now()).events(format!("[{}]", events.join(",")).as_bytes())?;
@@ -140,16 +141,14 @@ async fn resume(
     id: &str,
     root: Node<'_, '_>,
 ) -> Result<(Appended, Vec<String>), Error> {
-    if root.some("credentials").is_some() {
-        let message = "credentials are not taken here yet; tell who has authenticated at \
-                       `/api/threads/{id}/auths/{authId}`";
-        return Err(Error::new(ErrorCode::BadParameter, message).at("/credentials"));
-    }
-    let inputs: Vec<Node<'_, '_>> =
-        root.some("inputs").into_iter().flat_map(Node::children).collect();
-    if inputs.is_empty() || inputs.len() > ANSWERS {
-        let message = format!("`inputs` must be 1 to {ANSWERS} answers");
-        return Err(Error::new(ErrorCode::BadParameter, message).at("/inputs"));
+    let list = |name: &str| root.some(name).into_iter().flat_map(Node::children);
+    let inputs: Vec<Node<'_, '_>> = list("inputs").collect();
+    let credentials: Vec<Node<'_, '_>> = list("credentials").collect();
+    let count = inputs.len() + credentials.len();
+    if count == 0 || count > ANSWERS {
+        let message = format!("`inputs` and `credentials` must be 1 to {ANSWERS} answers");
+        let at = if credentials.is_empty() { "/inputs" } else { "/credentials" };
+        return Err(Error::new(ErrorCode::BadParameter, message).at(at));
     }
     let mut first: Option<Appended> = None;
     let mut tasks = Vec::new();
@@ -158,6 +157,14 @@ async fn resume(
         let input_id = text_member(input, "inputId").map_err(at)?.unwrap_or_default();
         let answer = Answer { thread: id, input: &input_id, root: input, key: None };
         let (appended, task) = give(app, principal, answer).await.map_err(at)?;
+        tasks.extend(task.filter(|task| !tasks.contains(task)));
+        first.get_or_insert(appended);
+    }
+    for (i, given) in credentials.into_iter().enumerate() {
+        let at = |error: Error| error.within(&format!("/credentials/{i}"));
+        let auth = text_member(given, "authId").map_err(at)?.unwrap_or_default();
+        let proof = Proof { thread: id, auth: &auth, root: given, key: None };
+        let (appended, task) = authenticate(app, principal, proof).await.map_err(at)?;
         tasks.extend(task.filter(|task| !tasks.contains(task)));
         first.get_or_insert(appended);
     }

@@ -4,6 +4,7 @@
 //! ([`selvedge_store::Guard`]), never here alone.
 
 mod artifacts;
+pub(crate) mod auths;
 mod cancel;
 pub(crate) mod inputs;
 
@@ -33,8 +34,8 @@ pub(super) fn routes() -> Vec<Route> {
             method: Method::POST,
             path: "/api/threads/{id}/auths/{authId}",
             scope: Scope::Write,
-            about: "Say that a user has authenticated",
-            handler: post(inputs::authenticated),
+            about: "Hand over a credential, encrypted, or say that a user has authenticated",
+            handler: post(auths::authenticated),
         },
         Route {
             method: Method::GET,

@@ -6,16 +6,16 @@ use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode, header};
-use selvedge_protocol::journal::Cursor;
-use selvedge_protocol::json::from_utf8;
+use selvedge_protocol::journal::{Cursor, Event, Kind};
+use selvedge_protocol::json::{Doc, from_utf8};
 use selvedge_protocol::time;
-use selvedge_store::{Append, Appended, Expect, Key, Page, Then, ThreadRef};
+use selvedge_store::{Append, Appended, Draft, Expect, Key, Page, Then, ThreadRef};
 use sha2::{Digest as _, Sha256};
 
 use super::stream::{filter, start};
 use super::threads::encode;
 use super::work::Held;
-use crate::auth::Principal;
+use crate::auth::{Principal, Scope};
 pub(crate) use crate::clock::now;
 use crate::event::Stamp;
 use crate::extract::{Id, Payload};
@@ -44,6 +44,7 @@ pub(crate) async fn append(
         None => stamp,
     };
     let drafts = app.options().coalesce.apply(stamp.events(&body)?);
+    may_say(&principal, &drafts)?;
     let mut append = Append::new(principal.thread(&id), drafts);
     append.key = key(&headers, &body)?;
     append.guard = held.as_ref().map(|held| held.guard(Then::Renew));
@@ -57,6 +58,33 @@ pub(crate) async fn append(
     let appended = app.append_to(&id, append).await?;
     let more = held.map(|held| format!(",\"leaseExpiresAt\":{}", held.renewed(appended.at)));
     Ok(told(&appended, more.as_deref().unwrap_or("")))
+}
+
+/// Whether someone may say that. Agents answer questions where it is looked at who may, and whoever
+/// has a token makes tasks for nobody else: credentials are kept for users.
+fn may_say(principal: &Principal, drafts: &[Draft]) -> Result<(), Error> {
+    let user = principal.subject.as_deref().filter(|_| !principal.may(Scope::Operator));
+    if user.is_none() && !principal.is_agent() {
+        return Ok(());
+    }
+    for (i, draft) in drafts.iter().enumerate() {
+        let Ok(doc) = Doc::parse_bytes(&draft.event) else { continue };
+        let Some(event) = Event::parse(doc.root()) else { continue };
+        let answers = matches!(event.kind(), Kind::InputReceived | Kind::AuthCompleted);
+        if principal.is_agent() && answers {
+            let message = "an agent answers questions at `/api/threads/{id}/inputs/{inputId}`";
+            return Err(Error::new(ErrorCode::UserRequired, message).at(format!("/{i}/kind")));
+        }
+        let own = event.at("metadata", "/userId");
+        if event.kind() == Kind::TaskCreated
+            && own.is_some_and(|own| user.is_some_and(|user| !own.is(user)))
+        {
+            let message = "`userId` is not whom the token was made for";
+            let at = format!("/{i}/metadata/userId");
+            return Err(Error::new(ErrorCode::Forbidden, message).at(at));
+        }
+    }
+    Ok(())
 }
 
 /// Where events were put, and what else there is to say: nothing, or members with a comma before.

@@ -54,7 +54,7 @@ pub(crate) async fn send(
         }
     }
     events.push('}');
-    let tasks = tasks(&message, &to);
+    let tasks = tasks_for(&message, &to, principal.subject.as_deref());
     for task in &tasks {
         events.push(',');
         events.push_str(&task.event);
@@ -111,14 +111,16 @@ pub(crate) struct NewTask {
     pub(crate) event: String,
 }
 
-/// The tasks with which agents answer a message.
-pub(crate) fn tasks(message: &str, to: &[String]) -> Vec<NewTask> {
+/// The tasks with which agents answer a message of a user; credentials are asked of them only.
+pub(crate) fn tasks_for(message: &str, to: &[String], user: Option<&str>) -> Vec<NewTask> {
+    let user = user.map(|user| format!(",\"metadata\":{{\"userId\":{}}}", quote(user)));
+    let user = user.unwrap_or_default();
     let task = |agent: &String| {
         // The same request again must give the same tasks.
         let id = format!("{message}/{agent}");
         let event = format!(
             "{{\"kind\":\"task-created\",\"taskId\":{},\"agentId\":{},\"initiator\":\"user\",\
-             \"messageId\":{},\"dispatched\":true}}",
+             \"messageId\":{},\"dispatched\":true{user}}}",
             quote(&id),
             quote(agent),
             quote(message)

@@ -1,9 +1,10 @@
-//! Questions and requests for credentials: listed, answered once.
+//! Questions: listed, answered once. Requests for credentials are listed with them.
 
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, header};
+use selvedge_agents::fits;
 use selvedge_protocol::journal::{Event, Kind, Visibility};
 use selvedge_protocol::json::{Node, Raw, quote};
 use selvedge_protocol::time;
@@ -18,7 +19,7 @@ use crate::state::event_at;
 use crate::surface::native::events::{key_of, told};
 use crate::surface::native::stream::filter;
 use crate::surface::native::threads::{body_object, text_member};
-use crate::{App, Error, ErrorCode, fits};
+use crate::{App, Error, ErrorCode};
 
 /// Questions of a page, unless asked otherwise, and at most.
 const PAGE: usize = 100;
@@ -79,7 +80,7 @@ fn shown(item: &InboxItem, asked: &Event<'_>) -> String {
 }
 
 /// A question that the caller may see, answered or not.
-async fn question(
+pub(super) async fn question(
     app: &App,
     principal: &Principal,
     (thread, kind, id): (&str, InboxKind, &str),
@@ -135,7 +136,7 @@ pub(crate) async fn give(
     };
     let (item, asked) = question(app, principal, (thread, InboxKind::Input, input)).await?;
     if item.require_user && principal.is_agent() {
-        return Err(Error::new(ErrorCode::Forbidden, "only a user may answer this"));
+        return Err(Error::new(ErrorCode::UserRequired, "only a user may answer this"));
     }
     fits::question(&asked, value).map_err(|misfit| {
         Error::new(ErrorCode::BadParameter, misfit.message).at(format!("/value{}", misfit.pointer))
@@ -152,42 +153,8 @@ pub(crate) async fn give(
     Ok((close(app, principal, (thread, item), event, key).await?, task))
 }
 
-/// `POST /api/threads/{id}/auths/{authId}`
-pub(crate) async fn authenticated(
-    State(app): State<App>,
-    Extension(principal): Extension<Principal>,
-    Ids(thread, id): Ids,
-    headers: HeaderMap,
-    Payload(body): Payload,
-) -> Result<Response, Error> {
-    let doc = body_object(&body)?;
-    let root = doc.root();
-    for (name, _) in root.members() {
-        let name = name.str().unwrap_or_default();
-        if name != "userId" {
-            let message = format!(
-                "`{name}` is not taken: credentials never enter the journal, only `userId` does"
-            );
-            let pointer = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
-            return Err(Error::new(ErrorCode::BadParameter, message).at(pointer));
-        }
-    }
-    let user = user(root, &principal)?.ok_or_else(|| {
-        let message = "`userId` is missing: who has authenticated?";
-        Error::new(ErrorCode::BadParameter, message).at("/userId")
-    })?;
-    let (item, asked) = question(&app, &principal, (&thread, InboxKind::Auth, &id)).await?;
-    if principal.is_agent() {
-        return Err(Error::new(ErrorCode::Forbidden, "only a user may authenticate"));
-    }
-    let event = closing(Kind::AuthCompleted, &item, &asked).with_str("userId", &user);
-    let key = key_of(&headers, &[b"auth", id.as_bytes(), &body])?;
-    let appended = close(&app, &principal, (&thread, item), event, key).await?;
-    Ok(told(&appended, ""))
-}
-
 /// Who answers: whom the token was made for, or whom the body names.
-fn user(body: Node<'_, '_>, principal: &Principal) -> Result<Option<String>, Error> {
+pub(super) fn user(body: Node<'_, '_>, principal: &Principal) -> Result<Option<String>, Error> {
     let named = text_member(body, "userId")?;
     match (&principal.subject, named) {
         (Some(own), Some(named)) if **own != *named && !principal.may(Scope::Operator) => {
@@ -211,7 +178,7 @@ pub(crate) fn closing(kind: Kind, item: &InboxItem, asked: &Event<'_>) -> Event<
         .with_some("visibility", asked.get("visibility").map(Raw::to_owned))
 }
 
-async fn close(
+pub(super) async fn close(
     app: &App,
     principal: &Principal,
     (thread, item): (&str, InboxItem),

@@ -12,9 +12,11 @@ const DEPTH: usize = 32;
 
 /// What is wrong with a value, and where.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Misfit {
-    pub(crate) pointer: String,
-    pub(crate) message: String,
+pub struct Misfit {
+    /// JSON pointer into the value.
+    pub pointer: String,
+    /// What is wrong there.
+    pub message: String,
 }
 
 fn misfit(pointer: &str, message: impl Into<String>) -> Misfit {
@@ -22,7 +24,7 @@ fn misfit(pointer: &str, message: impl Into<String>) -> Misfit {
 }
 
 /// Checks an answer against its question.
-pub(crate) fn question(asked: &Event<'_>, value: Node<'_, '_>) -> Result<(), Misfit> {
+pub fn question(asked: &Event<'_>, value: Node<'_, '_>) -> Result<(), Misfit> {
     let options = asked.get("options").filter(|options| options.is_array()).and_then(Raw::doc);
     if let Some(options) = options
         && asked.get("inputType").is_some_and(|ty| ty.is("selection"))
