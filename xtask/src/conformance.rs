@@ -75,7 +75,7 @@ pub(crate) fn run(parts: &[Part], filter: Option<&str>) -> Result<ExitCode> {
     Ok(report.exit_code())
 }
 
-fn build() -> Result<()> {
+pub(crate) fn build() -> Result<()> {
     run_command(cargo().current_dir(workspace::root()?).args([
         "build",
         "--release",

@@ -3,6 +3,7 @@
 
 mod bench;
 mod conformance;
+mod handoff;
 mod install;
 mod models;
 mod process;

@@ -1,5 +1,5 @@
-//! `cargo xtask test`: formatting, lints, Rust tests, conformance, models, tools, workers, then
-//! instruction counts.
+//! `cargo xtask test`: formatting, lints, Rust tests, conformance, models, tools, workers, the
+//! hand-off, then instruction counts.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use crate::bench;
 use crate::conformance::{self, Part};
 use crate::process::{self, cargo};
-use crate::{models, tools, workers, workspace};
+use crate::{handoff, models, tools, workers, workspace};
 
 /// Arguments of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -40,6 +40,8 @@ enum Only {
     Tools,
     /// The TypeScript worker of the examples.
     Workers,
+    /// Credentials that npm's jose hands over to a real server.
+    Handoff,
     /// Instruction counts beside the committed baseline.
     Instructions,
 }
@@ -51,7 +53,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let parts: &[Part] = match args.only {
         Some(Only::Rust) => return Ok(ExitCode::SUCCESS),
-        Some(Only::Models | Only::Tools | Only::Workers | Only::Instructions) => &[],
+        Some(
+            Only::Models | Only::Tools | Only::Workers | Only::Handoff | Only::Instructions,
+        ) => &[],
         Some(Only::Recordings) => &[Part::Rejects, Part::Recordings],
         Some(Only::Matrix) => &[Part::Matrix],
         Some(Only::Live) => &[Part::Live],
@@ -72,6 +76,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     if all || matches!(args.only, Some(Only::Workers)) {
         workers::run()?;
+    }
+    if all || matches!(args.only, Some(Only::Handoff)) {
+        handoff::run()?;
     }
     if !matches!(args.only, None | Some(Only::Instructions)) || args.filter.is_some() {
         return Ok(conformance);

@@ -316,11 +316,12 @@ impl Runner {
             }
             Ok(Left::Waiting) => self.desk.left(&key, State::Waiting),
             Ok(Left::WaitingFor(wait)) => {
-                self.desk.left(&key, State::Waiting);
-                // Others may work meanwhile.
-                drop(slot);
+                let desk = self.desk.clone();
+                desk.left(&key, State::Waiting);
+                // Others may work meanwhile, or everything end.
+                drop((self, slot));
                 tokio::time::sleep(wait).await;
-                self.desk.wake(&key.thread);
+                desk.wake(&key.thread);
             }
             Err(error) => {
                 let wait = self.desk.failed(&key);

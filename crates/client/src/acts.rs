@@ -86,7 +86,7 @@ impl Acts {
         self.act(&format!("inputs/{}", segment(input)), body).await
     }
 
-    /// Says that a user has authenticated: `{"userId"?}`.
+    /// Hands a credential over, or says that a user has authenticated: `{"credential"?, "userId"?}`.
     pub async fn authenticated(&self, auth: &str, body: &Value) -> Result<Appended, Error> {
         self.act(&format!("auths/{}", segment(auth)), body).await
     }

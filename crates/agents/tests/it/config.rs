@@ -9,7 +9,8 @@ use selvedge_agents::config::{self, Config, Findings, file, plan};
 use selvedge_agents::model::{Failure, Request};
 use selvedge_agents::script::Script;
 use selvedge_agents::tool::mcp::Which;
-use selvedge_agents::{Agent, Consent, Doer, Interrupted, Left, Member, Mind, Saying};
+use selvedge_agents::credential::Place;
+use selvedge_agents::{Agent, Consent, Coordinator, Doer, Interrupted, Left, Member, Mind, Saying};
 use serde_json::json;
 
 use crate::stage::Stage;
@@ -304,4 +305,91 @@ fn circles_are_found_however_long_and_wide() {
         all.push_str(&format!("[agents.a{i}]\nmodel = \"m\"\ntools = [\"agents/*\"]\n"));
     }
     assert!(codes(&all).iter().all(|code| *code == "config-cycle"));
+}
+
+#[test]
+fn what_a_user_must_give_is_described_with_its_place() {
+    let tool = |auth: &str| {
+        let text = format!(
+            "[tools.look]\nkind = \"http\"\ndescription = \"d\"\nurl = \"https://x.example/\"\n\
+             auth = {auth}\n[agents.ada]\nkind = \"script\"\ntools = [\"look\"]\n\
+             script.rules = [{{ lines = [{{ say = \"hi\" }}] }}]\n"
+        );
+        built(&text)[0].tools[0].auth.clone().unwrap()
+    };
+    let header = |name: &'static str, value: &str| {
+        Place::Header(reqwest::header::HeaderName::from_static(name), value.to_owned())
+    };
+    for (auth, place) in [
+        (r#"{ type = "oauth2" }"#, header("authorization", "Bearer {credential}")),
+        (r#"{ type = "password" }"#, header("authorization", "Basic {basic}")),
+        (r#"{ type = "api-key", header = "X-Key" }"#, header("x-key", "{credential}")),
+        (
+            r#"{ type = "custom", query = "key", value = "a-{part}" }"#,
+            Place::Query("key".to_owned(), "a-{part}".to_owned()),
+        ),
+    ] {
+        assert_eq!(tool(auth).place, place, "{auth}");
+    }
+    let need = tool(r#"{ type = "pat", provider = "github", keep = "5m" }"#);
+    assert_eq!(need.prompt, "`look` needs access to your github account");
+    assert_eq!((need.name.as_str(), need.keep), ("look", Duration::from_secs(300)));
+    let mistakes = r#"
+[tools.a]
+kind = "client"
+description = "d"
+auth = { type = "pat" }
+[tools.b]
+kind = "http"
+description = "d"
+url = "https://x.example/"
+auth = { type = "pat", client_id = "x", header = "a b", auth_url = "nowhere" }
+[tools.c]
+kind = "http"
+description = "d"
+url = "https://x.example/"
+auth = { type = "pat", header = "x", query = "y" }
+[tools.d]
+kind = "http"
+description = "d"
+url = "https://x.example/"
+auth = { type = "pat", value = "Bearer" }
+[mcp.e]
+command = "x"
+auth = { type = "pat" }
+"#;
+    let mut found = codes(mistakes);
+    found.sort_unstable();
+    let wanted = [
+        "config-kind",
+        "config-kind",
+        "config-kind",
+        "config-kind",
+        "config-url",
+        "config-value",
+        "config-value",
+    ];
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn who_coordinates_is_an_agent_of_the_file_or_the_user() {
+    let script = "kind = \"script\"\nscript.rules = [{ lines = [{ say = \"hi\" }] }]\n";
+    let with = |more: &str| format!("[agents.bob]\n{script}[agents.ada]\n{script}{more}\n");
+    let who = |more: &str| built(&with(more)).pop().unwrap().coordination.who;
+    assert_eq!(who(""), Coordinator::Caller);
+    assert_eq!(who("coordinator = \"bob\""), Coordinator::Agent("bob".to_owned()));
+    assert_eq!(who("coordinator = \"user\""), Coordinator::User);
+    assert_eq!(codes(&with("coordinator = \"ada\"")), ["config-value"]);
+    assert_eq!(codes(&with("coordinator = \"eve\"")), ["config-unknown-name"]);
+    let mut tools: Vec<String> = built(&with("tools = [\"ask/*\", \"thoughts/share\"]"))
+        .pop()
+        .unwrap()
+        .tools
+        .iter()
+        .map(|tool| tool.spec.name.clone())
+        .collect();
+    tools.sort_unstable();
+    assert_eq!(tools, ["ask_coordinator", "ask_user", "think"]);
+    assert_eq!(codes(&with("tools = [\"ask/nobody\"]")), ["config-unknown-name"]);
 }

@@ -139,7 +139,8 @@ async fn every_event_of_the_document_has_an_emitter_and_its_fields() {
             assert!(own.iter().any(|e| !e[*field].is_null()), "{name} never has {field}");
         }
         let spec = kind::spec(Kind::named(name)).unwrap();
-        for event in own {
+        // What a server stamps is not on what this test writes itself.
+        for event in own.into_iter().filter(|event| event["contextId"] == "talk") {
             for field in kind::COMMON.iter().chain(spec.fields) {
                 let value = &event[field.name];
                 let must = field.need == Need::Must;
