@@ -8,8 +8,8 @@ mod ledger;
 mod progress;
 mod think;
 
-pub use progress::{Answer, Call, Next, Progress, Stage};
 use progress::Consulted;
+pub use progress::{Answer, Call, Next, Progress, Stage};
 
 use std::collections::HashSet;
 use std::sync::Arc;

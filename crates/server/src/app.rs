@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-use selvedge_agents::credential::{Secret, Vault};
 use selvedge_agents::Desk;
+use selvedge_agents::credential::{Secret, Vault};
 use selvedge_store::{
     Append, AppendError, Appended, KeyError, Keys, Shares, Store, ThreadKey, ThreadRef,
 };

@@ -187,7 +187,8 @@ impl Pair {
         };
         let (apu, apv) = (info("apu")?, info("apv")?);
         let key = derive(shared.raw_secret_bytes(), &apu, &apv);
-        let key = UnboundKey::new(&AES_256_GCM, key.as_ref()).map_err(|_| Refused::Undecryptable)?;
+        let key =
+            UnboundKey::new(&AES_256_GCM, key.as_ref()).map_err(|_| Refused::Undecryptable)?;
         Ok(LessSafeKey::new(key))
     }
 }
@@ -220,7 +221,8 @@ pub fn encrypt(text: &[u8], to: &Value, header: Value) -> Option<String> {
         let text = to.get(name).and_then(Value::as_str)?;
         <[u8; 32]>::try_from(decode(text)?).ok()
     };
-    let point = EncodedPoint::from_affine_coordinates(&part("x")?.into(), &part("y")?.into(), false);
+    let point =
+        EncodedPoint::from_affine_coordinates(&part("x")?.into(), &part("y")?.into(), false);
     let peer = Option::<PublicKey>::from(PublicKey::from_encoded_point(&point))?;
     let own = Pair::new().ok()?;
     let shared = p256::ecdh::diffie_hellman(own.0.to_nonzero_scalar(), peer.as_affine());
@@ -239,9 +241,8 @@ pub fn encrypt(text: &[u8], to: &Value, header: Value) -> Option<String> {
     SystemRandom::new().fill(&mut nonce).ok()?;
     let mut body = text.to_vec();
     let aad = Aad::from(protected.as_bytes());
-    let tag = key
-        .seal_in_place_separate_tag(Nonce::assume_unique_for_key(nonce), aad, &mut body)
-        .ok()?;
+    let tag =
+        key.seal_in_place_separate_tag(Nonce::assume_unique_for_key(nonce), aad, &mut body).ok()?;
     Some(format!("{protected}..{}.{}.{}", encode(&nonce), encode(&body), encode(tag.as_ref())))
 }
 

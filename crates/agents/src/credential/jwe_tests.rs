@@ -102,7 +102,10 @@ fn the_derivation_is_that_of_the_standard() {
     // RFC 7518, appendix C, with `A128GCM`: here the same steps by hand, for `A256GCM`.
     let pair = Pair::new().unwrap();
     let jwk = pair.jwk();
-    assert_eq!((&jwk["kty"], &jwk["crv"], &jwk["alg"]), (&json!("EC"), &json!("P-256"), &json!("ECDH-ES")));
+    assert_eq!(
+        (&jwk["kty"], &jwk["crv"], &jwk["alg"]),
+        (&json!("EC"), &json!("P-256"), &json!("ECDH-ES"))
+    );
     for name in ["x", "y"] {
         assert_eq!(decode(jwk[name].as_str().unwrap()).unwrap().len(), 32);
     }

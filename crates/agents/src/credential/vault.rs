@@ -209,7 +209,10 @@ impl Vault {
         run: impl FnOnce(&Opened) -> Result<T, VaultError> + Send + 'static,
     ) -> Result<T, VaultError> {
         let shared = self.shared.clone();
-        let work = tokio::task::spawn_blocking(move || run(&*shared.opened()?));
+        let work = tokio::task::spawn_blocking(move || {
+            let opened = shared.opened()?;
+            run(&opened)
+        });
         work.await.unwrap_or(Err(VaultError::Dropped))
     }
 }

@@ -109,9 +109,8 @@ impl Ledger {
 
     /// How often credentials were asked for one call.
     pub(super) fn rounds(&self, task: &str, call: &str) -> usize {
-        let own = |auth: &&Auth| {
-            auth.task.as_deref() == Some(task) && auth.call.as_deref() == Some(call)
-        };
+        let own =
+            |auth: &&Auth| auth.task.as_deref() == Some(task) && auth.call.as_deref() == Some(call);
         self.auths.iter().filter(own).count()
     }
 }

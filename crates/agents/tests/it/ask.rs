@@ -66,7 +66,10 @@ async fn a_question_for_the_user_says_so_and_its_answer_is_the_result() {
     assert_eq!(stage.run(ada(), "t").await, Left::Waiting);
     let events = stage.events();
     let asked = of(&events, "input-required")[0];
-    assert_eq!((&asked["requireUser"], &asked["inputType"]), (&json!(true), &json!("confirmation")));
+    assert_eq!(
+        (&asked["requireUser"], &asked["inputType"]),
+        (&json!(true), &json!("confirmation"))
+    );
     assert_eq!(asked["metadata"], json!({"urgency": "high", "timeout": 60}));
     assert!(asked["expiresAt"].is_string() && asked["schema"]["type"] == "boolean");
     assert!(of(&events, "subtask-created").is_empty(), "only the user is asked");
@@ -159,13 +162,16 @@ async fn an_answer_that_does_not_fit_is_asked_for_once_more_and_then_handed_over
         let house = called(&folder, ada, coordinator(&answers)).await;
         let handed = |e: &Value| e["metadata"]["blockedBy"] == "user";
         let told = house.until("talk", handed).await;
-        assert_eq!((&told["status"], &told["metadata"]["reason"]), (&json!("waiting-input"), &json!(reason)));
+        assert_eq!(
+            (&told["status"], &told["metadata"]["reason"]),
+            (&json!("waiting-input"), &json!(reason))
+        );
         // Nobody asks the coordinator again, also after a restart; the user answers.
         house.close().await;
-        let house = House::open(&folder, vec![
-            asker("ada", "ask_coordinator", colour()),
-            coordinator(&answers),
-        ]);
+        let house = House::open(
+            &folder,
+            vec![asker("ada", "ask_coordinator", colour()), coordinator(&answers)],
+        );
         answer(&house, "red").await.unwrap();
         let events = over(&house).await;
         assert_eq!(of(&events, "input-received")[0]["providedBy"], "user");
@@ -210,7 +216,8 @@ async fn a_user_who_answers_first_is_the_one_who_counts() {
     answer(&house, "red").await.unwrap();
     let events = over(&house).await;
     assert_eq!(of(&events, "input-received").len(), 1);
-    let task = &of(&events, "task-created").into_iter().find(|e| e["agentId"] == "nobody").unwrap()["taskId"];
+    let task = &of(&events, "task-created").into_iter().find(|e| e["agentId"] == "nobody").unwrap()
+        ["taskId"];
     let end = events.iter().find(|e| e["taskId"] == *task && e["status"] == "canceled").unwrap();
     assert_eq!(end["message"], "someone else has answered");
     assert!(matches!(answer(&house, "blue").await, Err(AppendError::Instead(_))));

@@ -85,13 +85,15 @@ async fn serve(stream: TcpStream, seen: Arc<Mutex<Vec<String>>>, accepts: String
             "200 OK",
             result(json!({"tools": [{"name": "look", "inputSchema": {"type": "object"}}]})),
         ),
-        "tools/call" => {
-            ("200 OK", result(json!({"content": [{"type": "text", "text": format!("saw {given}")}]})))
-        }
+        "tools/call" => (
+            "200 OK",
+            result(json!({"content": [{"type": "text", "text": format!("saw {given}")}]})),
+        ),
         _ if id.is_null() => ("202 Accepted", String::new()),
         _ => (
             "200 OK",
-            json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}}).to_string(),
+            json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no"}})
+                .to_string(),
         ),
     };
     let answer = format!(
@@ -216,7 +218,11 @@ async fn a_tool_waits_for_the_users_credential_and_goes_on_with_it_after_a_resta
     hand_over(&stage, SECRET, "u").await.unwrap();
     assert_eq!(stage.run(ada(&web), "t").await, Left::Over);
     assert_eq!(web.seen(), [format!("Bearer {SECRET}")]);
-    assert_eq!(ends(&stage)[0]["result"], json!({"echo": "Bearer …"}), "what it says back is struck");
+    assert_eq!(
+        ends(&stage)[0]["result"],
+        json!({"echo": "Bearer …"}),
+        "what it says back is struck"
+    );
     // Nowhere on disk, but for the secret file that has no credential.
     stage.store.fresh(&stage.store.thread(&stage.key).unwrap().unwrap()).await.unwrap();
     for file in std::fs::read_dir(stage.folder.path()).unwrap() {

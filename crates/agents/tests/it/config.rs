@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use selvedge_agents::config::{self, Config, Findings, file, plan};
+use selvedge_agents::credential::Place;
 use selvedge_agents::model::{Failure, Request};
 use selvedge_agents::script::Script;
 use selvedge_agents::tool::mcp::Which;
-use selvedge_agents::credential::Place;
 use selvedge_agents::{Agent, Consent, Coordinator, Doer, Interrupted, Left, Member, Mind, Saying};
 use serde_json::json;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use selvedge_agents::config;
 use selvedge_agents::{Agent, Member};
-use selvedge_protocol::journal::kind::{self, Need, Type};
 use selvedge_protocol::journal::Kind;
+use selvedge_protocol::journal::kind::{self, Need, Type};
 use selvedge_store::Create;
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ tools = ["ask/*", "count", "secret"]
 [agents.worker.script]
 rules = [{ lines = [
   { calls = [{ tool = "ask_coordinator", arguments = { question = "Which?", options = ["red", "blue"] } }] },
-  { calls = [{ tool = "ask_user", arguments = { question = "Sure?", type = "confirmation", schema = { type = "boolean" } } }] },
+  { calls = [{ tool = "ask_user", arguments = { question = "Sure?", type = "confirmation", urgency = "high", schema = { type = "boolean" } } }] },
   { calls = [{ tool = "secret" }] },
   { calls = [{ tool = "count" }] },
   { say = "worked" },
@@ -86,11 +86,30 @@ const SHOWN: &[(&str, &[&str])] = &[
     ("tool-start", &["toolCallId", "toolName", "arguments"]),
     ("tool-progress", &["toolCallId", "progress", "message"]),
     ("tool-complete", &["toolCallId", "toolName", "success", "result", "error"]),
-    ("input-required", &["inputId", "requireUser", "inputType", "prompt", "schema", "options", "metadata"]),
+    (
+        "input-required",
+        &["inputId", "requireUser", "inputType", "prompt", "schema", "options", "metadata"],
+    ),
     ("input-received", &["inputId", "providedBy", "userId", "agentId"]),
-    ("auth-required", &["authId", "authType", "provider", "scopes", "prompt", "authUrl", "metadata"]),
+    (
+        "auth-required",
+        &["authId", "authType", "provider", "scopes", "prompt", "authUrl", "metadata"],
+    ),
     ("auth-completed", &["authId", "userId"]),
-    ("file-write", &["artifactId", "data", "index", "complete", "name", "description", "mimeType", "encoding", "metadata"]),
+    (
+        "file-write",
+        &[
+            "artifactId",
+            "data",
+            "index",
+            "complete",
+            "name",
+            "description",
+            "mimeType",
+            "encoding",
+            "metadata",
+        ],
+    ),
     ("data-write", &["artifactId", "name", "data", "metadata"]),
     ("dataset-write", &["artifactId", "rows", "index", "complete", "name", "metadata"]),
     ("subtask-created", &["subtaskId", "agentId", "prompt"]),
@@ -120,8 +139,10 @@ async fn every_event_of_the_document_has_an_emitter_and_its_fields() {
     house.append("talk", Create::Never, &[stop]).await;
     // Nothing was handed over, so it is asked again; then nobody has it.
     let again = |n: usize| {
-        move |e: &Value| e["authId"].as_str().is_some_and(|id| id.ends_with(&format!("auth-{n}")))
-            && e["kind"] == "auth-required"
+        move |e: &Value| {
+            e["authId"].as_str().is_some_and(|id| id.ends_with(&format!("auth-{n}")))
+                && e["kind"] == "auth-required"
+        }
     };
     for n in [2, 3] {
         let auth = house.until("talk", again(n)).await;

@@ -96,15 +96,8 @@ impl Settings {
 
     /// For the server.
     pub(super) fn server(&self) -> Options {
-        let Security {
-            tls_cert,
-            tls_key,
-            secret_file,
-            cors,
-            jwt_jwks,
-            jwt_issuer,
-            jwt_audience,
-        } = &self.security;
+        let Security { tls_cert, tls_key, secret_file, cors, jwt_jwks, jwt_issuer, jwt_audience } =
+            &self.security;
         let tls = match (tls_cert.clone(), tls_key.clone()) {
             (Some(cert), Some(key)) => Some(TlsFiles { cert, key }),
             _ => None,

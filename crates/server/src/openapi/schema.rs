@@ -82,6 +82,9 @@ pub(super) fn components() -> Value {
         "Invocation": object(&[], &[
             ("type", json!({"enum": ["prompt", "resume"]})), ("prompt", text.clone()),
             ("inputs", list(object(&[("inputId", text.clone()), ("value", json!({}))], &[]))),
+            ("credentials", list(object(
+                &[("authId", text.clone()), ("credential", text.clone())], &[],
+            ))),
             ("metadata", any_object.clone()),
         ]),
         "NewMessage": object(&[("content", json!({"type": ["string", "array"]}))], &[

@@ -149,7 +149,8 @@ async fn of_many_who_hand_over_at_once_one_is_taken() {
     let path = path("t", &request);
     let tries = (0..12).map(|n| {
         let user = format!("u{n}");
-        let body = json!({"userId": user, "credential": encrypted(&request, header(&request, "t"))});
+        let body =
+            json!({"userId": user, "credential": encrypted(&request, header(&request, "t"))});
         site.post(&path, body.to_string())
     });
     let statuses: Vec<u16> =

@@ -92,7 +92,11 @@ async fn what_cannot_be_invoked_is_refused_and_another_tenants_context_is_not_se
         (Some("c"), r#"{"type":"sing","prompt":"x"}"#, (400, "/type")),
         (Some("c"), r#"{"type":"resume"}"#, (400, "/inputs")),
         (Some("c"), r#"{"inputs":[{"inputId":"i","value":1}]}"#, (404, "/inputs/0")),
-        (Some("c"), r#"{"credentials":[{"authId":"a","credential":"e"}]}"#, (404, "/credentials/0")),
+        (
+            Some("c"),
+            r#"{"credentials":[{"authId":"a","credential":"e"}]}"#,
+            (404, "/credentials/0"),
+        ),
         (Some("c"), r#"{"type":"resume","credentials":[]}"#, (400, "/inputs")),
     ] {
         let refused = (refused.0, refused.1.to_owned());

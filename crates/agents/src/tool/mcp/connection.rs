@@ -113,7 +113,9 @@ impl Connection {
     /// Notes whether an error means that credentials are not accepted.
     pub(super) fn judge(&self, error: &(dyn std::error::Error + 'static)) {
         let refused = match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-            Some(StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_)) => true,
+            Some(
+                StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_),
+            ) => true,
             // Without a challenge in the answer.
             Some(StreamableHttpError::UnexpectedServerResponse(said)) => {
                 said.starts_with("HTTP 401") || said.starts_with("HTTP 403")

@@ -143,7 +143,9 @@ async fn receive(
                 ReceiveError::Refused(_) | ReceiveError::NoText => {
                     (ErrorCode::BadCredential, "/credential")
                 }
-                ReceiveError::Vault(_) => return Err(Error::new(ErrorCode::Storage, error.to_string())),
+                ReceiveError::Vault(_) => {
+                    return Err(Error::new(ErrorCode::Storage, error.to_string()));
+                }
             };
             Err(Error::new(code, error.to_string()).at(at))
         }
