@@ -5,6 +5,7 @@ pub mod config;
 pub mod journal;
 pub mod model;
 mod net;
+pub mod remote;
 pub mod router;
 pub mod runner;
 pub mod script;
@@ -13,6 +14,7 @@ pub mod turn;
 
 pub use agent::{Agent, Limits, Member, Mind, Saying, Worker};
 pub use journal::{Journal, JournalError};
+pub use remote::Remote;
 pub use runner::{Desk, Runner};
 pub use tool::{Consent, Doer, Interrupted, Invocation, Run, SchemaError, Tool, ToolError};
 pub use turn::{Left, Turn};

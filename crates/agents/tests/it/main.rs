@@ -7,6 +7,7 @@ mod config;
 mod http;
 mod mcp;
 mod model;
+mod remote;
 mod runner;
 mod stage;
 mod turn;
