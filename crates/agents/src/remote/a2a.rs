@@ -112,13 +112,7 @@ impl Talk<'_> {
         let mut reply = call(self.remote, place, method, params).await?;
         let mut hearing = self.hearing()?;
         if reply.is_stream() {
-            while let Some(bytes) = reply.next().await? {
-                hearing.push(&bytes)?;
-                hearing.pass_on(self.out).await?;
-                if hearing.outcome().is_some() {
-                    break;
-                }
-            }
+            hearing.listen(&mut reply, self.out).await?;
         } else {
             let body = reply.whole().await?;
             hearing.document(&body)?;

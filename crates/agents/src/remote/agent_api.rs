@@ -30,13 +30,7 @@ pub(super) async fn talk(remote: &Remote, ask: &Ask, out: &Out) -> Result<Outcom
     let mut reply = remote.wire.post(remote.url.clone(), &[], &body).await?;
     let mut hearing = Hearing::new(dialect_of(Id::AgentApi)?, &remote.id, ask);
     if reply.is_stream() {
-        while let Some(bytes) = reply.next().await? {
-            hearing.push(&bytes)?;
-            hearing.pass_on(out).await?;
-            if hearing.outcome().is_some() {
-                break;
-            }
-        }
+        hearing.listen(&mut reply, out).await?;
     } else {
         hearing.document(&reply.whole().await?)?;
     }

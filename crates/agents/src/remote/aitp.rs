@@ -104,13 +104,7 @@ impl Talk<'_> {
     async fn listen(&self, mut reply: Reply, thread: &str) -> Result<Outcome, Failure> {
         let mut hearing = self.hearing()?;
         if reply.is_stream() {
-            while let Some(bytes) = reply.next().await? {
-                hearing.push(&bytes)?;
-                hearing.pass_on(self.out).await?;
-                if hearing.outcome().is_some() {
-                    break;
-                }
-            }
+            hearing.listen(&mut reply, self.out).await?;
         } else {
             hearing.document(&reply.whole().await?)?;
             if let (Some(run), None) = (hearing.ids().task, hearing.outcome()) {

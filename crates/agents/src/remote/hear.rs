@@ -8,16 +8,21 @@ mod ask;
 mod stamp;
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use selvedge_protocol::dialect::{self, DecodeOptions, Decoding, Dialect, Frames};
 use selvedge_protocol::journal::fold::{TaskState, Tokens};
 use selvedge_protocol::journal::{Batch, Event, Kind};
 use selvedge_protocol::json::{Doc, Raw, compact, from_utf8};
+use tokio::time::timeout;
 
 use self::stamp::Stamp;
 use super::talk::{Ask, Ids, Out, Outcome, Reached, Say};
+use super::wire::Answer as Reply;
 use crate::model::{Failure, FailureKind};
 
+/// How long it is quiet before what has come is looked at once more.
+const QUIET: Duration = Duration::from_millis(200);
 /// Bytes of one record.
 const LONGEST_RECORD: usize = 16 << 20;
 /// Bytes of an id that is believed.
@@ -25,7 +30,8 @@ const LONGEST_ID: usize = 256;
 
 /// Listens to one answer.
 pub(super) struct Hearing {
-    decoding: Decoding,
+    /// Until the source has ended.
+    decoding: Option<Decoding>,
     ear: Ear,
 }
 
@@ -90,29 +96,69 @@ impl Hearing {
             error: None,
             unread: false,
         };
-        Self { decoding: Decoding::new(dialect, &options), ear }
+        Self { decoding: Some(Decoding::new(dialect, &options)), ear }
+    }
+
+    /// Listens until it has ended, one way or the other, and passes on what is said.
+    pub(super) async fn listen(&mut self, reply: &mut Reply, out: &Out) -> Result<(), Failure> {
+        while self.ear.outcome.is_none() {
+            let next = match timeout(QUIET, reply.next()).await {
+                Ok(next) => next?,
+                Err(_) => {
+                    // What is long is looked at now and then: whether it is whole, for one, when
+                    // nothing more comes.
+                    self.push(&[])?;
+                    self.pass_on(out).await?;
+                    if self.ear.outcome.is_some() {
+                        return Ok(());
+                    }
+                    reply.next().await?
+                }
+            };
+            match next {
+                Some(bytes) => self.push(&bytes)?,
+                None => {
+                    self.end()?;
+                    return self.pass_on(out).await;
+                }
+            }
+            self.pass_on(out).await?;
+        }
+        Ok(())
     }
 
     /// Takes in a piece of a stream.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        let ear = &mut self.ear;
-        let read = self.decoding.push(bytes, |batch| ear.batch(&batch));
+    fn push(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let (ear, Some(decoding)) = (&mut self.ear, &mut self.decoding) else { return Ok(()) };
+        let read = decoding.push(bytes, |batch| ear.batch(&batch));
         read.map_err(|error| nonsense(&format!("it says what is no text: {}", error.kind)))?;
-        if self.ear.unread {
-            return Err(nonsense("it says what cannot be read"));
-        }
-        if self.decoding.pending() > LONGEST_RECORD {
+        let pending = decoding.pending();
+        self.is_read()?;
+        if pending > LONGEST_RECORD {
             let message = "it says more at once than is taken in";
             return Err(Failure::new(FailureKind::Refused, message));
         }
         Ok(())
     }
 
+    /// The stream has ended.
+    fn end(&mut self) -> Result<(), Failure> {
+        let (ear, Some(decoding)) = (&mut self.ear, self.decoding.take()) else { return Ok(()) };
+        let read = decoding.finish(|batch| ear.batch(&batch));
+        read.map_err(|error| nonsense(&format!("it says what is no text: {}", error.kind)))?;
+        self.is_read()
+    }
+
+    fn is_read(&self) -> Result<(), Failure> {
+        if self.ear.unread { Err(nonsense("it says what cannot be read")) } else { Ok(()) }
+    }
+
     /// Takes in a whole document.
     pub(super) fn document(&mut self, body: &[u8]) -> Result<(), Failure> {
         let text = from_utf8(body).map_err(|_| nonsense("it says what is no text"))?;
         let doc = Doc::parse(text).map_err(|_| nonsense("it says what is no JSON"))?;
-        self.push(format!("data: {}\n\n", compact(doc.root())).as_bytes())
+        self.push(format!("data: {}\n\n", compact(doc.root())).as_bytes())?;
+        self.push(&[])
     }
 
     /// Passes on what is new, and ids that were not known.

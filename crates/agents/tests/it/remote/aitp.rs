@@ -118,7 +118,8 @@ async fn the_thread_there_is_the_same_for_the_next_task() {
 async fn a_run_that_was_lost_sight_of_is_looked_for() {
     let (url, log) = serve_with(|asked| match path(asked) {
         "/v1/threads/thread_abc123/runs" => {
-            let at = ASKS.find("\n\n").unwrap() + 2;
+            let run = ASKS.find("thread.run.in_progress").unwrap();
+            let at = run + ASKS[run..].find("\n\n").unwrap() + 2;
             Answer::stream(&ASKS[..at]).ending(Ending::Cut)
         }
         _ => answer(asked),

@@ -98,7 +98,7 @@ async fn what_is_too_much_for_a_journal_ends_the_task() {
         "/.well-known/agent-card.json" => card(true),
         _ => Answer::stream(&sse(&[
             task("SUBMITTED", json!([])),
-            piece(&"x".repeat(9 << 20), false, true),
+            piece(&"x".repeat(17 << 20), false, true),
             status("COMPLETED"),
         ])),
     })
