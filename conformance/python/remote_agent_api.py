@@ -29,7 +29,8 @@ def app(_url: str):
         yield message, False
         for word in whole.split(" "):
             told += word + " "
-            message = Msg("peer", [thought, TextBlock(type="text", text=told.rstrip())], "assistant")
+            # The same message, longer.
+            message.content = [thought, TextBlock(type="text", text=told.rstrip())]
             await asyncio.sleep(0.1 if "slow" in said else 0.01)
             yield message, False
         yield message, True

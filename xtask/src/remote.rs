@@ -24,8 +24,8 @@ pub(crate) fn run() -> Result<()> {
         venv.install().with_context(|| format!("could not install what {name} needs"))?;
         let mut program = venv.python()?;
         program.current_dir(&folder).arg(format!("{name}.py"));
-        let peer = Peer::start(&mut program, name)
-            .with_context(|| format!("could not start {name}"))?;
+        let peer =
+            Peer::start(&mut program, name).with_context(|| format!("could not start {name}"))?;
         step(&format!("{name} at {}", peer.url));
         tests.env(variable, &peer.url);
         peers.push(peer);

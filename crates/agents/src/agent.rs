@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use selvedge_protocol::perspective::Policy;
 
-use crate::remote::Remote;
 use crate::model::{Failure, Request, Said, Settings};
+use crate::remote::Remote;
 use crate::tool::{Tool, ToolError, mcp};
 
 /// What a model says, piece by piece. Dropped, the model stops.

@@ -132,7 +132,14 @@ impl Remote {
             Protocol::AgentApi => agent_api::talk(self, ask, out).await,
             Protocol::Aitp => aitp::talk(self, ask, out).await,
         };
-        ended.map_err(|failure| self.wire.without_secrets(failure))
+        let struck = |message: String| self.wire.without_secrets(&message);
+        match ended {
+            Ok(Outcome::Failed { code, message }) => {
+                Ok(Outcome::Failed { code, message: struck(message) })
+            }
+            Err(failure) => Err(Failure { message: struck(failure.message), ..failure }),
+            other => other,
+        }
     }
 
     /// Asks it to stop.

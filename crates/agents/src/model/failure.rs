@@ -197,7 +197,7 @@ impl Failure {
     }
 
     /// The same without the key, should the provider repeat it.
-    pub(crate) fn without(mut self, key: Option<&Key>) -> Self {
+    pub(super) fn without(mut self, key: Option<&Key>) -> Self {
         if let Some(key) = key {
             self.message = key.struck_from(&self.message);
         }

@@ -71,6 +71,15 @@ enum Sent {
     Instead(Endpoint),
 }
 
+/// What a task is found at.
+enum Looked {
+    /// It has ended, or asks something.
+    Ended(Outcome),
+    Works,
+    /// It waits for the answer that is to be given.
+    Waits,
+}
+
 impl Talk<'_> {
     async fn talk(&self) -> Result<Outcome, Failure> {
         let mut place = self.remote.endpoint().await?;
@@ -78,11 +87,11 @@ impl Talk<'_> {
         match (&self.ask.say, known) {
             (Say::Nothing, Some(task)) => return self.follow(&place, task).await,
             (Say::Answers(_), Some(task)) if self.ask.tried == Tried::Maybe => {
-                // It may have the answer: then it no longer waits.
-                if let Some(outcome) = self.look(&place, task).await?
-                    && !matches!(outcome, Outcome::Asks(_))
-                {
-                    return Ok(outcome);
+                // It may have the answer: then it no longer waits for it.
+                match self.look(&place, task).await? {
+                    Looked::Ended(outcome) => return Ok(outcome),
+                    Looked::Works => return self.follow(&place, task).await,
+                    Looked::Waits => {}
                 }
             }
             _ => {}
@@ -116,7 +125,7 @@ impl Talk<'_> {
         } else {
             let body = reply.whole().await?;
             hearing.document(&body)?;
-            if hearing.outcome().is_none() && hearing.ids().task.is_some() && !hearing.spoke() {
+            if hearing.outcome().is_none() && hearing.ids().task.is_some() {
                 // A task that has just begun: what it says is heard when it is done.
                 self.out.know(hearing.ids()).await?;
                 return Ok(works(hearing.ids()));
@@ -151,7 +160,7 @@ impl Talk<'_> {
     async fn follow(&self, place: &Endpoint, task: &str) -> Result<Outcome, Failure> {
         let mut wait = LOOK;
         loop {
-            if let Some(outcome) = self.look(place, task).await? {
+            if let Looked::Ended(outcome) = self.look(place, task).await? {
                 return Ok(outcome);
             }
             tokio::time::sleep(wait).await;
@@ -160,7 +169,7 @@ impl Talk<'_> {
     }
 
     /// Asks for a task; passes on what it says if it has ended or asks something.
-    async fn look(&self, place: &Endpoint, task: &str) -> Result<Option<Outcome>, Failure> {
+    async fn look(&self, place: &Endpoint, task: &str) -> Result<Looked, Failure> {
         let method = match place.version {
             Version::V1 => "GetTask",
             Version::V03 => "tasks/get",
@@ -170,7 +179,7 @@ impl Talk<'_> {
         let mut hearing = self.hearing()?;
         hearing.document(&body)?;
         if let Some((code, message)) = hearing.error() {
-            return Ok(Some(match code {
+            return Ok(Looked::Ended(match code {
                 Some(NO_TASK) => {
                     let message = "the agent no longer knows the task".to_owned();
                     Outcome::Failed { code: "interrupted".to_owned(), message }
@@ -178,10 +187,14 @@ impl Talk<'_> {
                 _ => refused(message),
             }));
         }
-        if hearing.outcome().is_some() {
-            hearing.finish(self.out).await?;
+        match hearing.outcome() {
+            Some(outcome) => {
+                hearing.finish(self.out).await?;
+                Ok(Looked::Ended(outcome))
+            }
+            None if hearing.waits() => Ok(Looked::Waits),
+            None => Ok(Looked::Works),
         }
-        Ok(hearing.outcome())
     }
 
     fn hearing(&self) -> Result<Hearing, Failure> {

@@ -122,9 +122,7 @@ impl Talk<'_> {
                 let message = message.to_owned();
                 Ok(Outcome::Failed { code: "remote_failed".to_owned(), message })
             }
-            (None, None) => {
-                Err(Failure::new(FailureKind::Connection, "the answer has no end"))
-            }
+            (None, None) => Err(Failure::new(FailureKind::Connection, "the answer has no end")),
         }
     }
 

@@ -62,6 +62,8 @@ struct Ear {
     /// An error that came instead of an answer.
     error: Option<(Option<String>, String)>,
     unread: bool,
+    /// Whether it was told whole, waiting for the answer that is to be given.
+    waits: bool,
 }
 
 impl Hearing {
@@ -95,6 +97,7 @@ impl Hearing {
             spoke: false,
             error: None,
             unread: false,
+            waits: false,
         };
         Self { decoding: Some(Decoding::new(dialect, &options)), ear }
     }
@@ -185,6 +188,11 @@ impl Hearing {
     /// How it ended, if it has.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         self.ear.outcome.clone()
+    }
+
+    /// Whether the agent waits for the answer that is to be given.
+    pub(super) fn waits(&self) -> bool {
+        self.ear.waits
     }
 
     /// Whether the agent said anything.

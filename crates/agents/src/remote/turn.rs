@@ -251,8 +251,7 @@ impl Turn {
     fn done(&self) -> Event<'static> {
         let progress = &self.progress;
         let tokens = progress.tokens.input.saturating_add(progress.tokens.output);
-        let metadata =
-            format!("{{\"iterations\":{},\"tokensUsed\":{tokens}}}", progress.rounds);
+        let metadata = format!("{{\"iterations\":{},\"tokensUsed\":{tokens}}}", progress.rounds);
         let mut done = Event::new(Kind::TaskComplete)
             .with_str("content", &progress.text())
             .with("metadata", Raw::owned(metadata));

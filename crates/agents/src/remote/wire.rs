@@ -46,8 +46,7 @@ impl Wire {
         reach: Reach,
         silence: Duration,
     ) -> Result<Self, Failure> {
-        let client =
-            client(reach).map_err(|error| Failure::new(FailureKind::Connection, error))?;
+        let client = client(reach).map_err(|error| Failure::new(FailureKind::Connection, error))?;
         let headers = headers.into_iter().map(|(name, mut value)| {
             value.set_sensitive(true);
             (name, value)
@@ -80,10 +79,8 @@ impl Wire {
             let message = "the agent's address is not public, and `allow_private` is not set";
             return Err(Failure::new(FailureKind::Refused, message));
         }
-        let mut request = self
-            .client
-            .request(method, url)
-            .header(ACCEPT, "application/json, text/event-stream");
+        let mut request =
+            self.client.request(method, url).header(ACCEPT, "application/json, text/event-stream");
         if !body.is_empty() {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
@@ -108,15 +105,12 @@ impl Wire {
         Err(Failure::answered(status, &headers, &said))
     }
 
-    /// The same without what is secret, should the agent repeat it.
-    pub(super) fn without_secrets(&self, failure: Failure) -> Failure {
-        let mut failure = failure.without(self.key.as_ref());
-        for value in self.headers.values().filter_map(|value| value.to_str().ok()) {
-            if !value.is_empty() {
-                failure.message = failure.message.replace(value, "…");
-            }
-        }
-        failure
+    /// A message without what is secret, should the agent repeat it.
+    pub(super) fn without_secrets(&self, message: &str) -> String {
+        let key = self.key.as_ref();
+        let struck = key.map_or_else(|| message.to_owned(), |key| key.struck_from(message));
+        let secrets = self.headers.values().filter_map(|value| value.to_str().ok());
+        secrets.filter(|value| !value.is_empty()).fold(struck, |m, value| m.replace(value, "…"))
     }
 }
 

@@ -123,7 +123,12 @@ impl Turn {
     }
 }
 
-pub(crate) fn backoff(first: Duration, most: Duration, tries: u32, told: Option<Duration>) -> Duration {
+pub(crate) fn backoff(
+    first: Duration,
+    most: Duration,
+    tries: u32,
+    told: Option<Duration>,
+) -> Duration {
     let doubled =
         first.saturating_mul(1_u32.checked_shl(tries.saturating_sub(1)).unwrap_or(u32::MAX));
     told.unwrap_or(doubled).min(most)

@@ -25,11 +25,7 @@ fn agent(protocol: Protocol, url: &str) -> Arc<Remote> {
     agent_with(protocol, url, |_| {})
 }
 
-fn agent_with(
-    protocol: Protocol,
-    url: &str,
-    change: impl FnOnce(&mut Options),
-) -> Arc<Remote> {
+fn agent_with(protocol: Protocol, url: &str, change: impl FnOnce(&mut Options)) -> Arc<Remote> {
     let mut options = Options::new("ada", protocol, url.parse().unwrap());
     options.reach = Reach::Private;
     options.key = Some(Key::new(KEY).unwrap());

@@ -44,7 +44,7 @@ impl House {
             "[agents.boss]\nkind = \"script\"\ntools = [\"agents/new\"]\n\n\
              [[agents.boss.script.rules]]\n\
              [[agents.boss.script.rules.lines]]\n\
-             calls = [{ tool = \"ask_new\", arguments = { prompt = \"please\" } }]\n\
+             calls = [{ tool = \"new\", arguments = { prompt = \"please\" } }]\n\
              [[agents.boss.script.rules.lines]]\nsay = \"done\"\n",
         );
         std::fs::write(folder.path().join("selvedge.toml"), config).unwrap();
@@ -119,21 +119,27 @@ fn of(events: &[Value], kind: &str) -> Vec<Value> {
 async fn every_peer_answers_and_the_second_turn_goes_on_in_the_same_conversation() {
     let house = House::open();
     for (name, ..) in PEERS {
+        let thread = &format!("{name}-talks");
         for (said, nth) in [("hello", 1), ("again", 2)] {
-            let task = house.say(name, name, said).await;
-            let end = house.end(name, &task).await;
+            let task = house.say(thread, name, said).await;
+            let end = house.end(thread, &task).await;
             let expected = format!("You said {said}. Message {nth}.");
-            assert_eq!(end["content"], json!(expected), "{name}: {:#?}", house.events(name).await);
+            assert_eq!(
+                end["content"],
+                json!(expected),
+                "{name}: {:#?}",
+                house.events(thread).await
+            );
         }
-        let events = house.events(name).await;
+        let events = house.events(thread).await;
         assert_eq!(of(&events, "step-started").len(), 2, "{name}");
         assert!(of(&events, "attempt-superseded").is_empty(), "{name}: {events:#?}");
         let agents: Vec<&Value> = events.iter().map(|event| &event["agentId"]).collect();
         assert!(agents.iter().all(|agent| agent.is_null() || **agent == json!(name)), "{name}");
     }
-    let thoughts = of(&house.events("scope").await, "thought-stream");
+    let thoughts = of(&house.events("scope-talks").await, "thought-stream");
     assert!(!thoughts.is_empty(), "AgentScope's thoughts are told");
-    assert!(of(&house.events("new").await, "content-delta").len() >= 4, "it is streamed");
+    assert!(of(&house.events("new-talks").await, "content-delta").len() >= 4, "it is streamed");
 }
 
 #[tokio::test]
@@ -141,16 +147,17 @@ async fn every_peer_answers_and_the_second_turn_goes_on_in_the_same_conversation
 async fn what_an_a2a_agent_asks_is_answered_in_its_task_also_after_a_kill() {
     let mut house = House::open();
     for name in ["new", "old"] {
-        let task = house.say(name, name, "ask me").await;
-        let asked = house.until(name, |event| event["kind"] == "input-required").await;
+        let thread = &format!("{name}-asks");
+        let task = house.say(thread, name, "ask me").await;
+        let asked = house.until(thread, |event| event["kind"] == "input-required").await;
         assert_eq!(asked["prompt"], "Which city?");
         house = house.restart();
         let input = asked["inputId"].as_str().unwrap().replace('/', "%2F");
-        let path = format!("/api/threads/{name}/inputs/{input}");
+        let path = format!("/api/threads/{thread}/inputs/{input}");
         house.post(&path, json!({ "value": "Tokyo" })).await;
-        let end = house.end(name, &task).await;
-        assert_eq!(end["content"], "Rain in Tokyo.", "{:#?}", house.events(name).await);
-        let said = of(&house.events(name).await, "message");
+        let end = house.end(thread, &task).await;
+        assert_eq!(end["content"], "Rain in Tokyo.", "{:#?}", house.events(thread).await);
+        let said = of(&house.events(thread).await, "message");
         assert_eq!(said.len(), 1, "only the user's: {said:#?}");
     }
 }
@@ -160,14 +167,15 @@ async fn what_an_a2a_agent_asks_is_answered_in_its_task_also_after_a_kill() {
 async fn artifacts_of_an_a2a_agent_are_artifacts_of_the_thread() {
     let house = House::open();
     for name in ["new", "old"] {
-        let task = house.say(name, name, "files").await;
-        let end = house.end(name, &task).await;
+        let thread = &format!("{name}-writes");
+        let task = house.say(thread, name, "files").await;
+        let end = house.end(thread, &task).await;
         assert_eq!(end["artifacts"].as_array().unwrap().len(), 2, "{end:#}");
         assert_eq!(end["content"], "Two files.");
-        let state = house.get(&format!("/api/threads/{name}")).await;
+        let state = house.get(&format!("/api/threads/{thread}")).await;
         let kinds: Vec<&Value> =
             state["artifacts"].as_array().unwrap().iter().map(|a| &a["kind"]).collect();
-        assert_eq!(kinds, [&json!("file"), &json!("data")]);
+        assert_eq!(kinds, [&json!("data"), &json!("file")]);
     }
 }
 
@@ -176,12 +184,36 @@ async fn artifacts_of_an_a2a_agent_are_artifacts_of_the_thread() {
 async fn a_cancel_reaches_the_agent_and_the_task_ends_once() {
     let house = House::open();
     for name in ["new", "old", "scope"] {
-        let task = house.say(name, name, "slow").await;
-        house.until(name, |event| event["kind"] == "content-delta").await;
-        let path = format!("/api/threads/{name}/tasks/{}/cancel", task.replace('/', "%2F"));
+        let thread = &format!("{name}-stops");
+        let task = house.say(thread, name, "slow").await;
+        house.until(thread, |event| event["kind"] == "content-delta").await;
+        let path = format!("/api/threads/{thread}/tasks/{}/cancel", task.replace('/', "%2F"));
         house.post(&path, json!({})).await;
-        let end = house.end(name, &task).await;
+        let end = house.end(thread, &task).await;
         assert_eq!(end["status"], "canceled", "{end}");
+    }
+    // And the agents know.
+    for (name, path, version, method) in
+        [("new", "/rpc", "1.0", "GetTask"), ("old", "", "0.3", "tasks/get")]
+    {
+        let events = house.events(&format!("{name}-stops")).await;
+        let task = events.iter().find_map(|e| e["metadata"]["remote"]["task"].as_str());
+        let (_, _, variable, _) = PEERS.into_iter().find(|peer| peer.0 == name).unwrap();
+        let url = format!("{}{path}", std::env::var(variable).unwrap());
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"id": task}});
+        let mut state = String::new();
+        for _ in 0..200 {
+            let asked = house.client.post(&url).header("A2A-Version", version);
+            let asked = asked.header("Content-Type", "application/json").body(body.to_string());
+            let told: Value =
+                serde_json::from_str(&asked.send().await.unwrap().text().await.unwrap()).unwrap();
+            state = told["result"]["status"]["state"].as_str().unwrap().to_lowercase();
+            if state.ends_with("canceled") {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert!(state.ends_with("canceled"), "{name} is {state}");
     }
 }
 
@@ -191,15 +223,16 @@ async fn after_a_kill_amid_an_answer_it_is_told_once_and_whole() {
     let mut house = House::open();
     let whole: String = (0..60).map(|i| format!("{i} ")).collect();
     for name in ["new", "old", "scope"] {
-        let task = house.say(name, name, "slow").await;
-        house.until(name, |event| event["kind"] == "content-delta").await;
+        let thread = &format!("{name}-goes-on");
+        let task = house.say(thread, name, "slow").await;
+        house.until(thread, |event| event["kind"] == "content-delta").await;
         house = house.restart();
-        let end = house.end(name, &task).await;
+        let end = house.end(thread, &task).await;
         let content = end["content"].as_str().unwrap_or_else(|| panic!("{name}: {end}"));
         assert_eq!(content.trim(), whole.trim(), "{name}");
-        let events = house.events(name).await;
+        let events = house.events(thread).await;
         assert_eq!(of(&events, "attempt-superseded").len(), 1, "{name}");
-        let state = house.get(&format!("/api/threads/{name}")).await;
+        let state = house.get(&format!("/api/threads/{thread}")).await;
         let shown = state["messages"].as_array().unwrap().iter();
         let shown: Vec<&str> = shown.filter_map(|message| message["text"].as_str()).collect();
         let told = shown.iter().filter(|text| text.contains("0 1 2")).count();

@@ -76,6 +76,7 @@ impl Ear {
         let mut asked = std::mem::take(&mut self.questions);
         if asked.is_empty() && self.answers && whole {
             // A task that is told whole, from before the answer.
+            self.waits = true;
             return;
         }
         if asked.is_empty() {

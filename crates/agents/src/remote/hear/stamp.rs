@@ -50,9 +50,7 @@ impl Stamp {
                 // Ours to say.
                 "timestamp" | "author" | "usage" => continue,
                 "partId" | "thoughtId" | "toolCallId" => Raw::string(&self.piece(&id()?)),
-                "messageId" => {
-                    Raw::string(&format!("{}/{}", self.task, self.piece(&id()?)))
-                }
+                "messageId" => Raw::string(&format!("{}/{}", self.task, self.piece(&id()?))),
                 "artifactId" | "sourceId" => Raw::string(&self.name(&id()?)),
                 _ => value.to_owned(),
             };

@@ -136,7 +136,10 @@ async fn without_a_card_the_version_is_found_by_asking() {
     stage.ask(&ada, "t").await;
     assert_eq!(end(&stage, "t")["content"], "Hi");
     let asked = log.lock().unwrap().last().unwrap().clone();
-    assert_eq!(asked.body["params"]["message"]["parts"], json!([{"kind": "text", "text": "hello"}]));
+    assert_eq!(
+        asked.body["params"]["message"]["parts"],
+        json!([{"kind": "text", "text": "hello"}])
+    );
     // It is known from now on.
     stage.say("again", "u").await;
     let before = log.lock().unwrap().len();
@@ -188,7 +191,10 @@ async fn what_it_asks_is_asked_here_and_the_answer_goes_to_the_same_task() {
             ])),
             (_, Some("r1")) => Answer::stream(&sse(&[
                 // As it was before the answer.
-                task("INPUT_REQUIRED", json!([{"artifactId": "answer", "parts": [{"text": "Let me see. "}]}])),
+                task(
+                    "INPUT_REQUIRED",
+                    json!([{"artifactId": "answer", "parts": [{"text": "Let me see. "}]}]),
+                ),
                 status("WORKING"),
                 piece("Rain.", true, true),
                 status("COMPLETED"),
@@ -201,7 +207,10 @@ async fn what_it_asks_is_asked_here_and_the_answer_goes_to_the_same_task() {
     let ada = agent(Protocol::A2a, &url);
     assert_eq!(stage.ask(&ada, "t").await, Left::Waiting);
     let asked = stage.events().into_iter().find(|e| e["kind"] == "input-required").unwrap();
-    assert_eq!((&asked["prompt"], &asked["inputType"]), (&json!("Which city?"), &json!("clarification")));
+    assert_eq!(
+        (&asked["prompt"], &asked["inputType"]),
+        (&json!("Which city?"), &json!("clarification"))
+    );
     assert_eq!(stage.ask(&ada, "t").await, Left::Waiting, "nothing has changed");
     stage.append(&answered(&asked, json!("Tokyo"))).await;
     assert_eq!(stage.ask(&ada, "t").await, Left::Over);
@@ -216,22 +225,30 @@ async fn what_it_asks_is_asked_here_and_the_answer_goes_to_the_same_task() {
 async fn credentials_are_not_asked_for_but_whether_the_user_has_given_them() {
     let (url, _) = serve_with(|asked| match path(asked) {
         "/.well-known/agent-card.json" => card(true),
-        _ => Answer::stream(&sse(&[task("SUBMITTED", json!([])), says("AUTH_REQUIRED", "Log in at …")])),
+        _ => Answer::stream(&sse(&[
+            task("SUBMITTED", json!([])),
+            says("AUTH_REQUIRED", "Log in at …"),
+        ])),
     })
     .await;
     let stage = Stage::new("hello").await;
     assert_eq!(stage.ask(&agent(Protocol::A2a, &url), "t").await, Left::Waiting);
     let asked = stage.events().into_iter().find(|e| e["kind"] == "input-required").unwrap();
     assert_eq!(asked["requireUser"], true);
-    assert_eq!((&asked["inputType"], &asked["prompt"]), (&json!("confirmation"), &json!("Log in at …")));
+    assert_eq!(
+        (&asked["inputType"], &asked["prompt"]),
+        (&json!("confirmation"), &json!("Log in at …"))
+    );
 }
 
 #[tokio::test]
 async fn a_message_alone_is_an_answer() {
     let (url, _) = serve_with(|asked| match path(asked) {
         "/.well-known/agent-card.json" => card(true),
-        _ => Answer::stream(&sse(&[result(json!({"message": {"messageId": "m", "contextId": "c9",
-            "role": "ROLE_AGENT", "parts": [{"text": "Hello"}, {"data": {"n": 1}}]}}))])),
+        _ => {
+            Answer::stream(&sse(&[result(json!({"message": {"messageId": "m", "contextId": "c9",
+            "role": "ROLE_AGENT", "parts": [{"text": "Hello"}, {"data": {"n": 1}}]}}))]))
+        }
     })
     .await;
     let stage = Stage::new("hello").await;
@@ -249,7 +266,10 @@ async fn a_stream_that_is_cut_is_void_and_the_task_tells_the_rest() {
             let begun = sse(&[task("SUBMITTED", json!([])), piece("Hel", false, false)]);
             Answer::stream(&begun).ending(Ending::Cut)
         }
-        _ => json_answer(&task("COMPLETED", json!([{"artifactId": "answer", "parts": [{"text": "Hello"}]}]))),
+        _ => json_answer(&task(
+            "COMPLETED",
+            json!([{"artifactId": "answer", "parts": [{"text": "Hello"}]}]),
+        )),
     })
     .await;
     let stage = Stage::new("hello").await;
@@ -257,15 +277,19 @@ async fn a_stream_that_is_cut_is_void_and_the_task_tells_the_rest() {
     assert_eq!(end(&stage, "t")["content"], "Hello");
     let void = stage.events().into_iter().filter(|e| e["kind"] == "attempt-superseded").count();
     assert_eq!(void, 1);
-    let starts: Vec<String> = stage.told().into_iter().filter(|t| t.starts_with("content")).collect();
+    let starts: Vec<String> =
+        stage.told().into_iter().filter(|t| t.starts_with("content")).collect();
     assert_eq!(starts, ["content-delta Hel", "content-complete Hello"]);
 }
 
 #[tokio::test]
 async fn what_may_succeed_later_is_tried_again_and_what_will_not_is_not() {
-    for (status, tries, code) in
-        [(500, 4, "remote_error"), (429, 4, "remote_busy"), (400, 1, "remote_refused"), (401, 1, "remote_unauthorized")]
-    {
+    for (status, tries, code) in [
+        (500, 4, "remote_error"),
+        (429, 4, "remote_busy"),
+        (400, 1, "remote_refused"),
+        (401, 1, "remote_unauthorized"),
+    ] {
         let (url, log) = serve_with(move |asked| match path(asked) {
             "/.well-known/agent-card.json" => card(true),
             _ => Answer::error(status, "content-type: text/plain\r\n", &format!("no, {KEY}")),

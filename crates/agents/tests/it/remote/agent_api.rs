@@ -26,12 +26,18 @@ async fn thoughts_text_and_tools_are_in_our_task_with_one_end() {
         assert_eq!(end["kind"], "task-complete");
         assert!(!end["content"].as_str().unwrap().is_empty());
         for kind in kinds {
-            assert!(stage.events().iter().any(|e| e["kind"] == *kind && e["taskId"] == "t"), "{kind}");
+            assert!(
+                stage.events().iter().any(|e| e["kind"] == *kind && e["taskId"] == "t"),
+                "{kind}"
+            );
         }
         let asked = log.lock().unwrap()[0].body.clone();
         assert_eq!(asked["session_id"], "talk");
         let content = json!([{"type": "text", "text": "hello"}]);
-        assert_eq!(asked["input"], json!([{"role": "user", "type": "message", "content": content}]));
+        assert_eq!(
+            asked["input"],
+            json!([{"role": "user", "type": "message", "content": content}])
+        );
     }
 }
 
@@ -54,13 +60,12 @@ fn begun(recorded: &str, until: &str) -> String {
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_asked_for_again_unless_a_tool_was_used() {
     let first = std::sync::atomic::AtomicBool::new(true);
-    let (url, log) = serve_with(move |_| {
-        match first.swap(false, std::sync::atomic::Ordering::SeqCst) {
+    let (url, log) =
+        serve_with(move |_| match first.swap(false, std::sync::atomic::Ordering::SeqCst) {
             true => Answer::stream(&begun(REASONING, "\"delta\":true")).ending(Ending::Cut),
             false => Answer::stream(REASONING),
-        }
-    })
-    .await;
+        })
+        .await;
     let stage = Stage::new("hello").await;
     stage.ask(&agent(Protocol::AgentApi, &url), "t").await;
     assert_eq!(end(&stage, "t")["kind"], "task-complete");

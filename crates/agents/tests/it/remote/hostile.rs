@@ -70,7 +70,13 @@ async fn it_speaks_for_nobody_else_and_of_nothing_but_its_work() {
 
 #[tokio::test]
 async fn what_cannot_be_read_ends_the_task_and_nothing_else() {
-    for garbage in ["data: {not json\n\n", "data: \"text\"\n\ndata: 7\n\n", "data: {}\n\n", "\u{0}\u{1}\n\n", ""] {
+    for garbage in [
+        "data: {not json\n\n",
+        "data: \"text\"\n\ndata: 7\n\n",
+        "data: {}\n\n",
+        "\u{0}\u{1}\n\n",
+        "",
+    ] {
         let (url, _) = serve_with(move |asked| match path(asked) {
             "/.well-known/agent-card.json" => card(true),
             _ => Answer::stream(garbage),
@@ -80,7 +86,9 @@ async fn what_cannot_be_read_ends_the_task_and_nothing_else() {
         stage.ask(&agent(Protocol::A2a, &url), "t").await;
         assert_eq!(end(&stage, "t")["status"], "failed", "{garbage:?}");
     }
-    for body in [json!(null), json!([]), json!({"result": {"task": {"id": 7}}}), json!({"error": {}})] {
+    for body in
+        [json!(null), json!([]), json!({"result": {"task": {"id": 7}}}), json!({"error": {}})]
+    {
         let (url, _) = serve_with(move |asked| match path(asked) {
             "/.well-known/agent-card.json" => card(false),
             _ => json_answer(&body),
@@ -132,8 +140,7 @@ async fn an_address_that_is_not_public_is_not_asked_unless_it_may_be() {
 #[tokio::test]
 async fn no_redirect_is_followed() {
     let (target, log) = serve_with(|_| json_answer(&json!({}))).await;
-    let location: &'static str =
-        Box::leak(format!("location: {target}\r\n").into_boxed_str());
+    let location: &'static str = Box::leak(format!("location: {target}\r\n").into_boxed_str());
     let (url, _) = serve_with(move |_| Answer::error(307, location, "")).await;
     let stage = Stage::new("hello").await;
     stage.ask(&agent(Protocol::AgentApi, &url), "t").await;

@@ -46,15 +46,21 @@ async fn wherever_it_is_stopped_it_ends_once_and_says_the_same() {
 #[tokio::test]
 async fn an_answer_that_may_have_arrived_is_not_given_twice() {
     let question = || {
-        let message = json!({"messageId": "q", "role": "ROLE_AGENT", "parts": [{"text": "Which?"}]});
+        let message =
+            json!({"messageId": "q", "role": "ROLE_AGENT", "parts": [{"text": "Which?"}]});
         result(json!({"statusUpdate": {"taskId": "r1", "contextId": "c1",
             "status": {"state": "TASK_STATE_INPUT_REQUIRED", "message": message}}}))
     };
     let has_it = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let heard = has_it.clone();
+    let looks = std::sync::atomic::AtomicU32::new(0);
     let (url, log) = serve_with(move |asked| match (path(asked), method(asked)) {
         ("/.well-known/agent-card.json", _) => card(true),
         (_, "GetTask") if heard.load(std::sync::atomic::Ordering::SeqCst) => {
+            // It is still at it the first time.
+            if looks.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 {
+                return json_answer(&task("WORKING", json!([])));
+            }
             let said = json!([{"artifactId": "answer", "parts": [{"text": "Fine"}]}]);
             json_answer(&task("COMPLETED", said))
         }
@@ -104,4 +110,31 @@ async fn a_task_that_nobody_there_remembers_is_interrupted() {
     }
     stage.ask(&agent(Protocol::A2a, &url), "t").await;
     assert_eq!(end(&stage, "t")["code"], "interrupted");
+}
+
+#[tokio::test]
+async fn what_a_user_says_amid_an_attempt_that_is_void_is_told_too() {
+    let (url, log) = serve_with(|asked| match path(asked) {
+        "/.well-known/agent-card.json" => card(true),
+        _ => Answer::stream(&whole()),
+    })
+    .await;
+    let stage = Stage::new("hello").await;
+    for event in [
+        json!({"kind": "step-started", "taskId": "t", "agentId": "ada",
+               "metadata": {"remote": {"says": "thread"}}}),
+        json!({"kind": "message", "role": "user", "content": "and hurry"}),
+    ] {
+        stage.append(&event.to_string()).await;
+    }
+    stage.ask(&agent(Protocol::A2a, &url), "t").await;
+    end(&stage, "t");
+    let asked = log.lock().unwrap().last().unwrap().clone();
+    let parts = json!([{"text": "hello"}, {"text": "and hurry"}]);
+    assert_eq!(asked.body["params"]["message"]["parts"], parts);
+    // What was told is not told again.
+    stage.say("thanks", "u").await;
+    stage.ask(&agent(Protocol::A2a, &url), "u").await;
+    let asked = log.lock().unwrap().last().unwrap().clone();
+    assert_eq!(asked.body["params"]["message"]["parts"], json!([{"text": "thanks"}]));
 }
