@@ -21,6 +21,7 @@ def text(said: str) -> Part:
 class Agent(AgentExecutor):
     def __init__(self) -> None:
         self.heard = Counter()
+        self.stopped = 0
 
     async def execute(self, context, queue) -> None:
         said = context.get_user_input()
@@ -39,6 +40,8 @@ class Agent(AgentExecutor):
             for i in range(60):
                 await updater.add_artifact([text(f"{i} ")], artifact_id="count", append=i > 0)
                 await asyncio.sleep(0.1)
+        elif "stopped" in said:
+            await updater.add_artifact([text(f"Stopped {self.stopped}.")], artifact_id="said", last_chunk=True)
         elif "files" in said:
             table = FileWithBytes(bytes="YSxiCjEsMgo=", mime_type="text/csv", name="t.csv")
             await updater.add_artifact([Part(root=FilePart(file=table))], artifact_id="table", name="table", last_chunk=True)
@@ -50,6 +53,7 @@ class Agent(AgentExecutor):
         await updater.complete()
 
     async def cancel(self, context, queue) -> None:
+        self.stopped += 1
         await TaskUpdater(queue, context.task_id, context.context_id).cancel()
 
 

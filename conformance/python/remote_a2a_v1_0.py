@@ -20,6 +20,7 @@ def text(said: str) -> pb.Part:
 class Agent(AgentExecutor):
     def __init__(self) -> None:
         self.heard = Counter()
+        self.stopped = 0
 
     async def execute(self, context, queue) -> None:
         said = context.get_user_input()
@@ -44,6 +45,8 @@ class Agent(AgentExecutor):
             for i in range(60):
                 await updater.add_artifact([text(f"{i} ")], artifact_id="count", append=i > 0)
                 await asyncio.sleep(0.1)
+        elif "stopped" in said:
+            await updater.add_artifact([text(f"Stopped {self.stopped}.")], artifact_id="said", last_chunk=True)
         elif "files" in said:
             await updater.add_artifact(
                 [pb.Part(raw=b"a,b\n1,2\n", media_type="text/csv", filename="t.csv")],
@@ -59,6 +62,7 @@ class Agent(AgentExecutor):
         await updater.complete()
 
     async def cancel(self, context, queue) -> None:
+        self.stopped += 1
         await TaskUpdater(queue, context.task_id, context.context_id).cancel()
 
 

@@ -231,7 +231,10 @@ impl Talk<'_> {
                 json!({ "message": message, "configuration": { "returnImmediately": true } })
             }
             (Streams::No, Version::V03) => {
-                json!({ "message": message, "configuration": { "blocking": false } })
+                // Some want to be told all that the version has.
+                let modes = ["text/plain", "application/json"];
+                let how = json!({ "blocking": false, "acceptedOutputModes": modes });
+                json!({ "message": message, "configuration": how })
             }
         }
     }
