@@ -53,9 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let parts: &[Part] = match args.only {
         Some(Only::Rust) => return Ok(ExitCode::SUCCESS),
-        Some(
-            Only::Models | Only::Tools | Only::Workers | Only::Remote | Only::Instructions,
-        ) => &[],
+        Some(Only::Models | Only::Tools | Only::Workers | Only::Remote | Only::Instructions) => &[],
         Some(Only::Recordings) => &[Part::Rejects, Part::Recordings],
         Some(Only::Matrix) => &[Part::Matrix],
         Some(Only::Live) => &[Part::Live],
