@@ -25,10 +25,18 @@ pub(crate) enum Venv {
     A2aV03,
     /// openai and agentscope-runtime.
     OpenAi,
+    /// The server of a2a-sdk for A2A 1.0.
+    RemoteA2aV1,
+    /// The server of a2a-sdk for A2A 0.3.
+    RemoteA2aV03,
+    /// agentscope-runtime as a server, with all it takes.
+    RemoteAgentApi,
+    /// pydantic-ai 1.x with `to_a2a`.
+    RemotePydanticAi,
 }
 
 impl Venv {
-    /// Every environment.
+    /// Every environment that loads what our encoders write.
     pub(crate) const ALL: [Self; 5] =
         [Self::PydanticAi2, Self::PydanticAi1, Self::A2aV1, Self::A2aV03, Self::OpenAi];
 
@@ -39,6 +47,10 @@ impl Venv {
             Self::A2aV1 => "a2a-1.0",
             Self::A2aV03 => "a2a-0.3",
             Self::OpenAi => "openai",
+            Self::RemoteA2aV1 => "remote-a2a-1.0",
+            Self::RemoteA2aV03 => "remote-a2a-0.3",
+            Self::RemoteAgentApi => "remote-agent-api",
+            Self::RemotePydanticAi => "remote-pydantic-ai",
         }
     }
 

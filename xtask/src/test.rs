@@ -1,5 +1,5 @@
 //! `cargo xtask test`: formatting, lints, Rust tests, conformance, models, tools, workers, the
-//! hand-off, then instruction counts.
+//! hand-off, agents elsewhere, then instruction counts.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use crate::bench;
 use crate::conformance::{self, Part};
 use crate::process::{self, cargo};
-use crate::{handoff, models, tools, workers, workspace};
+use crate::{handoff, models, remote, tools, workers, workspace};
 
 /// Arguments of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -42,6 +42,8 @@ enum Only {
     Workers,
     /// Credentials that npm's jose hands over to a real server.
     Handoff,
+    /// Agents elsewhere: real servers of A2A and of the Agent API.
+    Remote,
     /// Instruction counts beside the committed baseline.
     Instructions,
 }
@@ -53,9 +55,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     let parts: &[Part] = match args.only {
         Some(Only::Rust) => return Ok(ExitCode::SUCCESS),
-        Some(Only::Models | Only::Tools | Only::Workers | Only::Handoff | Only::Instructions) => {
-            &[]
-        }
+        Some(
+            Only::Models
+            | Only::Tools
+            | Only::Workers
+            | Only::Handoff
+            | Only::Remote
+            | Only::Instructions,
+        ) => &[],
         Some(Only::Recordings) => &[Part::Rejects, Part::Recordings],
         Some(Only::Matrix) => &[Part::Matrix],
         Some(Only::Live) => &[Part::Live],
@@ -79,6 +86,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     if all || matches!(args.only, Some(Only::Handoff)) {
         handoff::run()?;
+    }
+    if all || matches!(args.only, Some(Only::Remote)) {
+        remote::run()?;
     }
     if !matches!(args.only, None | Some(Only::Instructions)) || args.filter.is_some() {
         return Ok(conformance);

@@ -8,6 +8,7 @@ use futures_util::stream::BoxStream;
 use selvedge_protocol::perspective::Policy;
 
 use crate::model::{Failure, Request, Said, Settings};
+use crate::remote::Remote;
 use crate::tool::{Tool, ToolError, mcp};
 
 /// What a model says, piece by piece. Dropped, the model stops.
@@ -32,6 +33,8 @@ pub enum Member {
     Here(Arc<Agent>),
     /// Programs elsewhere that claim the tasks of one agent.
     Worker(Worker),
+    /// An agent elsewhere that this process asks.
+    Remote(Arc<Remote>),
 }
 
 impl Member {
@@ -40,7 +43,14 @@ impl Member {
         match self {
             Self::Here(agent) => &agent.id,
             Self::Worker(worker) => &worker.id,
+            Self::Remote(remote) => remote.id(),
         }
+    }
+}
+
+impl From<Remote> for Member {
+    fn from(remote: Remote) -> Self {
+        Self::Remote(Arc::new(remote))
     }
 }
 

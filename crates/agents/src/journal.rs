@@ -136,7 +136,8 @@ impl Thread {
     /// Writes to it, also while it is read.
     pub fn writer(&self, task: &str, agent: &str) -> Writer {
         let (append, key) = (self.journal.append.clone(), self.key.clone());
-        Writer { append, key, task: quote(task), agent: quote(agent) }
+        let task_id = task.to_owned();
+        Writer { append, key, task_id, task: quote(task), agent: quote(agent) }
     }
 
     /// What was committed since the last time; nothing at the end.
@@ -176,6 +177,8 @@ impl Thread {
 pub struct Writer {
     append: Appender,
     key: ThreadKey,
+    task_id: String,
+    /// The ids, as JSON.
     task: String,
     agent: String,
 }
@@ -194,6 +197,18 @@ impl Writer {
     ) -> Result<Appended, JournalError> {
         let append = Append::new(self.key.clone(), self.drafts(&events)).guarded(guard);
         Ok((self.append)(append).await?)
+    }
+
+    /// Appends events of the task, unless it is over. Then how it ended is in the journal.
+    pub async fn append_unless_over(
+        &self,
+        events: Vec<Event<'static>>,
+    ) -> Result<(), JournalError> {
+        let guard = Guard::Running { task: self.task_id.clone() };
+        match self.append_if(guard, events).await {
+            Err(JournalError::Append(AppendError::Instead(_))) => Ok(()),
+            other => other.map(|_| ()),
+        }
     }
 
     /// The thread's id.

@@ -19,8 +19,9 @@ use selvedge_store::{AppendError, ThreadKey};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
-use crate::agent::{Agent, Member};
+use crate::agent::Member;
 use crate::journal::{Journal, JournalError};
+use crate::remote;
 use crate::turn::{Left, Turn};
 
 /// How often the store is looked at for what hints missed.
@@ -92,7 +93,8 @@ struct Key {
 
 /// A task and what is done for it.
 struct Work {
-    agent: Arc<Agent>,
+    /// Whose it is.
+    member: Member,
     state: State,
     /// Times in a row that its turn could not go on.
     failures: u32,
@@ -178,8 +180,8 @@ impl Desk {
     }
 
     fn add(&self, thread: ThreadKey, task: String, agent: &str) {
-        let agent = match self.member(agent) {
-            Some(Member::Here(agent)) => agent,
+        let member = match self.member(agent) {
+            Some(member @ (Member::Here(_) | Member::Remote(_))) => member,
             // It waits for whoever claims it.
             Some(Member::Worker(_)) => return self.stir(),
             None => return,
@@ -189,7 +191,7 @@ impl Desk {
         if known.contains_key(&task) {
             return;
         }
-        let work = Work { agent: agent.clone(), state: State::Ready, failures: 0 };
+        let work = Work { member: member.clone(), state: State::Ready, failures: 0 };
         known.insert(task.clone(), work);
         tasks.ready.push(Key { thread, task });
         self.shared.ready.notify_one();
@@ -214,14 +216,14 @@ impl Desk {
     }
 
     /// What is to be started now.
-    fn take(&self) -> Vec<(Key, Arc<Agent>)> {
+    fn take(&self) -> Vec<(Key, Member)> {
         let mut tasks = lock(&self.shared.tasks);
         let ready = std::mem::take(&mut tasks.ready);
         let ready = ready.into_iter().filter_map(|key| {
             let work = tasks.get(&key)?;
             work.state = State::Working(News::None);
-            let agent = work.agent.clone();
-            Some((key, agent))
+            let member = work.member.clone();
+            Some((key, member))
         });
         ready.collect()
     }
@@ -272,8 +274,8 @@ impl Runner {
                     }
                 }
             }
-            for (key, agent) in self.desk.take() {
-                turns.spawn(self.clone().work(key, agent));
+            for (key, member) in self.desk.take() {
+                turns.spawn(self.clone().work(key, member));
             }
         }
     }
@@ -300,14 +302,23 @@ impl Runner {
         }
     }
 
+    /// One turn, wherever it is thought.
+    async fn turn(&self, key: &Key, member: Member) -> Result<Left, JournalError> {
+        let (journal, thread, task) = (&self.journal, &key.thread, &key.task);
+        match member {
+            Member::Here(agent) => Turn::open(journal, thread, task, agent).await?.run().await,
+            Member::Remote(agent) => {
+                remote::Turn::open(journal, thread, task, agent).await?.run().await
+            }
+            // What is claimed is done by whoever claims it.
+            Member::Worker(_) => Ok(Left::Waiting),
+        }
+    }
+
     /// Works on a task until it is over or waits.
-    async fn work(self, key: Key, agent: Arc<Agent>) {
+    async fn work(self, key: Key, member: Member) {
         let Ok(slot) = self.slots.clone().acquire_owned().await else { return };
-        let turn = Turn::open(&self.journal, &key.thread, &key.task, agent).await;
-        let left = match turn {
-            Ok(turn) => turn.run().await,
-            Err(error) => Err(error),
-        };
+        let left = self.turn(&key, member).await;
         match left {
             Ok(Left::Over)
             | Err(JournalError::NoThread)

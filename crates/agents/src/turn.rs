@@ -10,6 +10,7 @@ mod think;
 
 use progress::Consulted;
 pub use progress::{Answer, Call, Next, Progress, Stage};
+pub(crate) use think::backoff;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use std::time::Duration;
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Doc, Raw, from_utf8};
 use selvedge_protocol::perspective::History;
-use selvedge_store::{AppendError, Guard, ThreadKey};
+use selvedge_store::ThreadKey;
 use tokio::task::JoinSet;
 
 use crate::agent::Agent;
@@ -118,23 +119,10 @@ impl Turn {
                 if event.get("providerName").is_none_or(|by| !by.is(builtin::SHARED)) {
                     self.history.apply(&event);
                 }
-                self.called(&event);
+                called(&self.task, &event).inspect(|asked| self.history.apply(asked));
             }
         }
         Ok(!entries.is_empty())
-    }
-
-    /// What the agent that called this one asks is what it hears last.
-    fn called(&mut self, event: &Event<'_>) {
-        let is_own = event.str("subtaskId").is_some_and(|subtask| subtask == self.task);
-        let Some(prompt) = event.get("prompt") else { return };
-        if event.kind() == Kind::SubtaskCreated && is_own {
-            let asked = Event::new(Kind::Message)
-                .with("role", Raw::Ref("\"user\""))
-                .with("content", Raw::owned(prompt.as_str().to_owned()))
-                .with_some("taskId", event.get("subtaskId").map(Raw::to_owned));
-            self.history.apply(&asked);
-        }
     }
 
     /// Waits until a tool has ended or there is more in the journal.
@@ -188,12 +176,7 @@ impl Turn {
 
     /// Ends the task, unless it has ended.
     async fn end(&mut self, event: Event<'static>) -> Result<(), JournalError> {
-        let guard = Guard::Running { task: self.task.clone() };
-        match self.writer.append_if(guard, vec![event]).await {
-            // Someone else has ended it: that is in the journal.
-            Err(JournalError::Append(AppendError::Instead(_))) => Ok(()),
-            other => other.map(|_| ()),
-        }
+        self.writer.append_unless_over(vec![event]).await
     }
 }
 
@@ -204,4 +187,16 @@ fn traced(iteration: u32, stage: &'static str, why: &str, state: String) -> Even
         .with_str("stage", stage)
         .with_str("reasoning", why)
         .with("state", Raw::owned(state))
+}
+
+/// What the agent that called this task's asks, as a message: it is what the task hears last.
+pub(crate) fn called(task: &str, event: &Event<'_>) -> Option<Event<'static>> {
+    if event.kind() != Kind::SubtaskCreated || event.str("subtaskId")? != task {
+        return None;
+    }
+    let asked = Event::new(Kind::Message)
+        .with("role", Raw::Ref("\"user\""))
+        .with("content", event.get("prompt")?.to_owned())
+        .with_some("taskId", event.get("subtaskId").map(Raw::to_owned));
+    Some(asked)
 }

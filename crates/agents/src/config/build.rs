@@ -17,7 +17,8 @@ use super::file;
 use super::plan::{self, Config, Kind, Use, Way, Work};
 use super::secret::Secret;
 use crate::agent::{Agent, Member, Mind, Saying, Worker};
-use crate::model::{Failure, FailureKind, Http, Request, Settings, Thought, ToolSpec};
+use crate::model::{Failure, FailureKind, Http, Key, Request, Settings, Thought, ToolSpec};
+use crate::remote::{self, Remote};
 use crate::script::{Line, Rule, Script};
 use crate::tool::http::HttpToolError;
 use crate::tool::mcp::{self, Offer, Rerun, Server, Transport, Which};
@@ -37,6 +38,10 @@ pub enum BuildError {
     Server(#[from] mcp::BadName),
     #[error("`{0}` is no header that can be sent")]
     Header(String),
+    #[error("agent `{name}`: {cause}")]
+    Remote { name: String, cause: Failure },
+    #[error("agent `{0}`: its key is no visible ASCII text")]
+    Key(String),
 }
 
 /// Tools and servers by their names: agents share them.
@@ -75,7 +80,10 @@ impl Config {
                     out.push(Member::Worker(Worker { id: agent.id.clone(), lease: *lease }));
                     continue;
                 }
-                Kind::Remote { .. } => continue,
+                Kind::Remote { .. } => {
+                    out.push(Member::from(remote(agent)?));
+                    continue;
+                }
             };
             let (tools, servers) = self.uses(work, &shared)?;
             out.push(Member::from(Agent {
@@ -163,6 +171,34 @@ impl Config {
     }
 }
 
+/// An agent elsewhere.
+fn remote(agent: &plan::Agent) -> Result<Remote, BuildError> {
+    let Kind::Remote { protocol, place, key, timeout, assistant } = &agent.kind else {
+        let cause = Failure::nonsense("it is here");
+        return Err(BuildError::Remote { name: agent.id.clone(), cause });
+    };
+    let protocol = match protocol {
+        plan::Protocol::A2a => remote::Protocol::A2a,
+        plan::Protocol::AgentApi => remote::Protocol::AgentApi,
+        plan::Protocol::Aitp => remote::Protocol::Aitp,
+    };
+    let mut options = remote::Options::new(&agent.id, protocol, place.url.clone());
+    options.headers = headers(&place.headers)?;
+    let key = key.as_ref().map(|key| Key::new(key.reveal())).transpose();
+    options.key = key.map_err(|_| BuildError::Key(agent.id.clone()))?;
+    options.reach = reach(place.reach);
+    options.silence = timeout.unwrap_or(options.silence);
+    options.assistant.clone_from(assistant);
+    Remote::new(options).map_err(|cause| BuildError::Remote { name: agent.id.clone(), cause })
+}
+
+fn reach(planned: plan::Reach) -> http::Reach {
+    match planned {
+        plan::Reach::Public => http::Reach::Public,
+        plan::Reach::Private => http::Reach::Private,
+    }
+}
+
 fn tool(planned: &plan::Tool) -> Result<Tool, BuildError> {
     let name = || planned.spec.name.clone();
     let own = |doer| {
@@ -180,10 +216,7 @@ fn tool(planned: &plan::Tool) -> Result<Tool, BuildError> {
             };
             let mut options = http::Options::new(planned.spec.clone(), method, url);
             options.headers = headers(sent)?;
-            options.reach = match reach {
-                plan::Reach::Public => http::Reach::Public,
-                plan::Reach::Private => http::Reach::Private,
-            };
+            options.reach = self::reach(*reach);
             http::tool(options).map_err(|cause| BuildError::Http { name: name(), cause })?
         }
         plan::Doer::Client => own(Doer::Client)?,

@@ -215,6 +215,8 @@ pub enum Kind {
         key: Option<Secret>,
         /// How long it may be silent, if not as long as usual.
         timeout: Option<Duration>,
+        /// For AITP: which assistant is to run.
+        assistant: Option<String>,
     },
 }
 

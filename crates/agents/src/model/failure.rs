@@ -125,17 +125,17 @@ const TOO_LONG: &[&str] = &[
 
 impl Failure {
     /// A failure that nobody gave a time for.
-    pub(super) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), retry_after: None }
     }
 
     /// The stream says something that it must not.
-    pub(super) fn nonsense(message: impl Into<String>) -> Self {
+    pub(crate) fn nonsense(message: impl Into<String>) -> Self {
         Self::new(FailureKind::Provider, message)
     }
 
     /// A provider that could not be reached, or that broke off.
-    pub(super) fn connection(error: reqwest::Error) -> Self {
+    pub(crate) fn connection(error: reqwest::Error) -> Self {
         let error = error.without_url();
         let mut message = error.to_string();
         // The first cause only says that something failed.
@@ -148,7 +148,7 @@ impl Failure {
     }
 
     /// What an answer other than a stream says.
-    pub(super) fn answered(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
+    pub(crate) fn answered(status: u16, headers: &HeaderMap, body: &[u8]) -> Self {
         let body_text = String::from_utf8_lossy(body);
         let mut failure = match serde_json::from_slice::<Value>(body) {
             Ok(Value::Array(items)) if !items.is_empty() => Self::told(&items[0], Some(status)),

@@ -27,14 +27,14 @@ impl Key {
     }
 
     /// The value of a header, after what stands before the key there. It is marked as a secret.
-    pub(super) fn header(&self, before: &str) -> Option<HeaderValue> {
+    pub(crate) fn header(&self, before: &str) -> Option<HeaderValue> {
         let mut value = HeaderValue::from_str(&format!("{before}{}", self.0)).ok()?;
         value.set_sensitive(true);
         Some(value)
     }
 
     /// A text without the key.
-    pub(super) fn struck_from(&self, text: &str) -> String {
+    pub(crate) fn struck_from(&self, text: &str) -> String {
         text.replace(&*self.0, "…")
     }
 }

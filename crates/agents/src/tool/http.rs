@@ -3,7 +3,7 @@
 //! Invariant: what a model says chooses no host, and no request reaches an address that is not
 //! public unless the tool allows it.
 
-mod screen;
+pub(crate) mod screen;
 mod template;
 
 pub use template::TemplateError;
@@ -17,12 +17,11 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Response, StatusCode};
 use serde_json::{Map, Value};
 
-use self::screen::{Screen, is_allowed};
+use self::screen::is_allowed;
 use self::template::Template;
 use super::{Interrupted, Invocation, Run, SchemaError, Tool, ToolError};
 use crate::credential::{Credential, Sent};
 use crate::model::ToolSpec;
-use crate::net;
 
 /// Bytes of an answer that says what went wrong.
 const ERROR: usize = 4 << 10;
@@ -109,13 +108,7 @@ pub fn tool(options: Options) -> Result<Tool, HttpToolError> {
             return Err(HttpToolError::NoArgument(name.to_owned()));
         }
     }
-    let client = net::client(net::CONNECT)
-        .map_err(|error| HttpToolError::Client(error.to_string()))?
-        // A proxy would look up names by itself, where nobody screens them.
-        .no_proxy()
-        .dns_resolver(Arc::new(Screen(options.reach)))
-        .build()
-        .map_err(|error| HttpToolError::Client(error.without_url().to_string()))?;
+    let client = screen::client(options.reach).map_err(HttpToolError::Client)?;
     let has_body = !matches!(options.method, Method::GET | Method::HEAD | Method::DELETE);
     let headers = options.headers.into_iter().map(|(name, mut value)| {
         value.set_sensitive(true);

@@ -139,7 +139,12 @@ impl Turn {
     }
 }
 
-fn backoff(first: Duration, most: Duration, tries: u32, told: Option<Duration>) -> Duration {
+pub(crate) fn backoff(
+    first: Duration,
+    most: Duration,
+    tries: u32,
+    told: Option<Duration>,
+) -> Duration {
     let doubled =
         first.saturating_mul(1_u32.checked_shl(tries.saturating_sub(1)).unwrap_or(u32::MAX));
     told.unwrap_or(doubled).min(most)

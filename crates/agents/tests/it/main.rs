@@ -10,6 +10,7 @@ mod document;
 mod http;
 mod mcp;
 mod model;
+mod remote;
 mod runner;
 mod stage;
 mod turn;

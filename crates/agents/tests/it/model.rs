@@ -1,7 +1,7 @@
 //! Models, against traffic as providers document it and against a mock of their APIs.
 
 mod anthropic;
-mod canned;
+pub(crate) mod canned;
 mod chat;
 mod gemini;
 mod hostile;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge_agents::{Agent, Journal, Left, Turn};
+use selvedge_agents::{Agent, Journal, Left, Remote, Turn, remote};
 use selvedge_store::{Append, Create, Draft, Options, Store, ThreadKey};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -42,6 +42,23 @@ impl Stage {
     pub(crate) async fn run(&self, agent: Agent, task: &str) -> Left {
         let turn = Turn::open(&self.journal, &self.key, task, Arc::new(agent)).await.unwrap();
         turn.run().await.unwrap()
+    }
+
+    /// One turn of an agent elsewhere.
+    pub(crate) async fn ask(&self, agent: &Arc<Remote>, task: &str) -> Left {
+        let turn = remote::Turn::open(&self.journal, &self.key, task, agent.clone());
+        let turn = turn.await.unwrap().run();
+        tokio::time::timeout(Duration::from_secs(30), turn).await.unwrap().unwrap()
+    }
+
+    /// The user says more, and another task is made.
+    pub(crate) async fn say(&self, said: &str, task: &str) {
+        let said = Value::String(said.to_owned());
+        self.append(&format!(r#"{{"kind":"message","role":"user","content":{said}}}"#)).await;
+        let made = format!(
+            r#"{{"kind":"task-created","taskId":"{task}","initiator":"user","agentId":"ada"}}"#
+        );
+        self.append(&made).await;
     }
 
     pub(crate) fn events(&self) -> Vec<Value> {

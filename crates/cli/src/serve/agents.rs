@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use selvedge_agents::Desk;
-use selvedge_agents::config::plan::Kind;
 use selvedge_agents::config::{self, Config};
 use selvedge_agents::model::Http;
 use selvedge_client::Client;
@@ -46,12 +45,6 @@ fn desk(config: &Config) -> Result<Desk, Error> {
     let failed = |cause: String| Error::Agents { cause };
     let http = Http::new(CONNECT).map_err(|error| failed(error.to_string()))?;
     let agents = config.build(&http).map_err(|error| failed(error.to_string()))?;
-    for agent in &config.agents {
-        if matches!(agent.kind, Kind::Remote { .. }) {
-            let agent = agent.id.as_str();
-            tracing::warn!(agent, "agents elsewhere are not run yet: it does nothing");
-        }
-    }
     Ok(Desk::new(agents))
 }
 

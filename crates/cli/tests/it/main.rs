@@ -15,6 +15,7 @@ mod inspect;
 mod keys;
 mod killed;
 mod killed_turns;
+mod peers;
 mod readers;
 mod remote;
 mod server;

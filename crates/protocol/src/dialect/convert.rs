@@ -47,14 +47,16 @@ impl Decoding {
         }
     }
 
-    /// Reads more bytes and passes on what is complete.
+    /// Reads more bytes and passes on what is complete. A large record is looked at only now and
+    /// then; without any bytes, at once.
     pub fn push(
         &mut self,
         bytes: &[u8],
         mut sink: impl FnMut(Batch<'_>),
     ) -> Result<(), SyntaxError> {
         self.pending.extend_from_slice(bytes);
-        if self.framing == Framing::Document || self.pending.len() < self.wait {
+        let wait = if bytes.is_empty() { 0 } else { self.wait };
+        if self.framing == Framing::Document || self.pending.len() < wait {
             return Ok(());
         }
         let text = valid_prefix(&self.pending)?;

@@ -39,6 +39,7 @@ const FIELDS: &[(&str, &[AgentKind])] = &[
     ("headers", REMOTE),
     ("timeout", REMOTE),
     ("allow_private", REMOTE),
+    ("assistant", &[AgentKind::Aitp]),
 ];
 const OURS: &[AgentKind] = &[AgentKind::Model, AgentKind::Script];
 const REMOTE: &[AgentKind] = &[AgentKind::A2a, AgentKind::AgentApi, AgentKind::Aitp];
@@ -171,7 +172,8 @@ impl Check<'_> {
         let url = self.url(&join(at, "url"), url)?;
         let place = Place { url, headers, reach: reach(agent.allow_private) };
         let timeout = agent.timeout.map(|period| period.0);
-        Some(Kind::Remote { protocol, place, key, timeout })
+        let assistant = agent.assistant.clone();
+        Some(Kind::Remote { protocol, place, key, timeout, assistant })
     }
 
     fn work(&mut self, at: &str, id: &str, agent: &file::Agent) -> Work {

@@ -62,6 +62,8 @@ pub struct Agent {
     pub headers: BTreeMap<String, Text>,
     /// For `a2a`, `agent-api` and `aitp`: how long it may be silent.
     pub timeout: Option<Period>,
+    /// For `aitp`: the assistant that is to run.
+    pub assistant: Option<String>,
     /// For `a2a`, `agent-api` and `aitp`: whether the URL may lead into private networks.
     pub allow_private: bool,
 }

@@ -1,19 +1,32 @@
-//! Which addresses a tool may reach.
+//! Which addresses tools and agents elsewhere may have.
 //!
 //! Invariant: the address that is screened is the one that is connected to. Names are looked up
 //! once, here; addresses in place of names are screened before the request is made.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
 use futures_util::future::FutureExt as _;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::Reach;
+use crate::net;
+
+/// Connections that reach only what they may.
+pub(crate) fn client(reach: Reach) -> Result<reqwest::Client, String> {
+    net::client(net::CONNECT)
+        .map_err(|error| error.to_string())?
+        // A proxy would look up names by itself, where nobody screens them.
+        .no_proxy()
+        .dns_resolver(Arc::new(Screen(reach)))
+        .build()
+        .map_err(|error| error.without_url().to_string())
+}
 
 /// Looks names up, and leaves out addresses that must not be reached.
-pub(super) struct Screen(pub(super) Reach);
+struct Screen(Reach);
 
 impl Resolve for Screen {
     fn resolve(&self, name: Name) -> Resolving {
@@ -33,7 +46,7 @@ impl Resolve for Screen {
 }
 
 /// Whether an address may be asked for: names are screened when they are looked up.
-pub(super) fn is_allowed(url: &Url, reach: Reach) -> bool {
+pub(crate) fn is_allowed(url: &Url, reach: Reach) -> bool {
     let Some(host) = url.host_str() else { return false };
     // IPv6 stands in brackets.
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {

@@ -1,6 +1,6 @@
 //! A provider of one answer: a socket that says given bytes in given pieces.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use selvedge_agents::model::{
@@ -83,6 +83,35 @@ pub(crate) async fn serve_all(answers: Vec<Answer>) -> (String, JoinHandle<Vec<A
     (url, served)
 }
 
+/// What a server was asked so far.
+pub(crate) type Log = Arc<Mutex<Vec<Asked>>>;
+
+/// A server that answers as a function says, many at once, until the test ends.
+pub(crate) async fn serve_with(
+    answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+) -> (String, Log) {
+    let (listener, url) = listen().await;
+    let (log, answer) = (Log::default(), Arc::new(answer));
+    let asked_of = log.clone();
+    tokio::spawn(async move {
+        loop {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let (log, answer) = (asked_of.clone(), answer.clone());
+            tokio::spawn(async move {
+                socket.set_nodelay(true).unwrap();
+                let asked = request(&mut socket).await;
+                log.lock().unwrap().push(asked.clone());
+                let answer = answer(&asked);
+                let _ = write(&mut socket, &answer).await;
+                if answer.ending == Ending::Silence {
+                    let _ = socket.read(&mut [0]).await;
+                }
+            });
+        }
+    });
+    (url, log)
+}
+
 async fn listen() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -117,7 +146,8 @@ async fn request(socket: &mut TcpStream) -> Asked {
     }
     Asked {
         head: String::from_utf8_lossy(&bytes[..end]).into_owned(),
-        body: serde_json::from_slice(&bytes[end..]).unwrap(),
+        // A request may have no body.
+        body: serde_json::from_slice(&bytes[end..]).unwrap_or_default(),
     }
 }
 

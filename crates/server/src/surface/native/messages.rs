@@ -91,7 +91,7 @@ pub(crate) async fn agents(State(app): State<App>) -> Response {
         .map(|member| {
             let agent = match member {
                 Member::Here(agent) => Some(agent),
-                Member::Worker(_) => None,
+                Member::Worker(_) | Member::Remote(_) => None,
             };
             let minds = agent.iter().flat_map(|agent| &agent.minds);
             let models: Vec<&str> = minds.map(|mind| mind.name()).collect();
