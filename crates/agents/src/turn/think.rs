@@ -143,6 +143,8 @@ struct Pen {
     parts: u32,
     deltas: u32,
     calls: Vec<String>,
+    /// What was said beside the answer.
+    aside: Option<String>,
 }
 
 /// The part that is being said.
@@ -165,6 +167,7 @@ impl Pen {
             parts: 0,
             deltas: 0,
             calls: Vec::new(),
+            aside: None,
         }
     }
 
@@ -229,6 +232,7 @@ impl Pen {
                 self.calls.push(id);
                 self.waiting.push(event);
             }
+            Said::Aside(aside) => self.aside = Some(aside),
             Said::Done(_) => {}
         }
         self.start();
@@ -248,6 +252,9 @@ impl Pen {
                 tokens.input, tokens.output, tokens.cached, tokens.reasoning
             );
             event = event.with("usage", Raw::owned(usage));
+        }
+        if let Some(aside) = &self.aside {
+            event = event.with("metadata", Raw::owned(format!("{{\"envelope\":{aside}}}")));
         }
         self.waiting.push(event);
         let saved = Event::new(Kind::InternalCheckpoint)

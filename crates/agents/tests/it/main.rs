@@ -7,6 +7,7 @@ mod config;
 mod http;
 mod mcp;
 mod model;
+mod router;
 mod runner;
 mod stage;
 mod turn;

@@ -12,16 +12,19 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// A store whose appends are hints for a runner, as in a server.
-struct House {
+pub(crate) struct House {
     store: Store,
-    desk: Desk,
+    pub(crate) desk: Desk,
     running: tokio::task::JoinSet<()>,
 }
 
 impl House {
     fn open(folder: &TempDir, agents: Vec<Agent>) -> Self {
+        Self::with(folder, Desk::new(agents))
+    }
+
+    pub(crate) fn with(folder: &TempDir, desk: Desk) -> Self {
         let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
-        let desk = Desk::new(agents);
         let (own, told) = (store.clone(), desk.clone());
         let append = move |append: Append| {
             let (store, told) = (own.clone(), told.clone());
@@ -41,11 +44,11 @@ impl House {
     }
 
     /// Stops everything where it is.
-    async fn close(mut self) {
+    pub(crate) async fn close(mut self) {
         self.running.shutdown().await;
     }
 
-    async fn append(&self, thread: &str, create: Create, events: &[Value]) {
+    pub(crate) async fn append(&self, thread: &str, create: Create, events: &[Value]) {
         let key = ThreadKey::new("", thread);
         let drafts: Vec<Draft> = events.iter().map(|e| Draft::new(e.to_string())).collect();
         let events: Vec<_> = drafts.iter().map(|draft| draft.event.clone()).collect();
@@ -53,7 +56,7 @@ impl House {
         self.desk.committed(&key, &events);
     }
 
-    async fn ask(&self, thread: &str, agent: &str) {
+    pub(crate) async fn ask(&self, thread: &str, agent: &str) {
         let events = [
             json!({"kind": "message", "role": "user", "content": "hello"}),
             json!({"kind": "task-created", "taskId": "t", "initiator": "user", "agentId": agent,
@@ -62,22 +65,32 @@ impl House {
         self.append(thread, Create::IfMissing, &events).await;
     }
 
-    fn events(&self, thread: &str) -> Vec<Value> {
+    pub(crate) fn events(&self, thread: &str) -> Vec<Value> {
         let thread = self.store.thread(&ThreadKey::new("", thread)).unwrap().unwrap();
         let page = self.store.read(&thread, 0, usize::MAX, usize::MAX).unwrap();
         page.entries.iter().map(|entry| serde_json::from_slice(&entry.event).unwrap()).collect()
     }
 
     /// Waits for an event of a thread.
-    async fn until(&self, thread: &str, found: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn until(&self, thread: &str, found: impl Fn(&Value) -> bool) -> Value {
+        let event = |events: Vec<Value>| events.into_iter().find(&found);
+        self.until_some(thread, event).await
+    }
+
+    /// Waits until something holds for all events of a thread.
+    pub(crate) async fn until_all(&self, thread: &str, holds: impl Fn(&[Value]) -> bool) {
+        self.until_some(thread, |events| holds(&events).then_some(())).await;
+    }
+
+    async fn until_some<T>(&self, thread: &str, found: impl Fn(Vec<Value>) -> Option<T>) -> T {
         let key = ThreadKey::new("", thread);
         let reference = self.store.thread(&key).unwrap().unwrap();
         let tail = self.store.tail(&reference).unwrap();
         let mut heads = tail.watch();
         let wait = async {
             loop {
-                if let Some(event) = self.events(thread).into_iter().find(&found) {
-                    return event;
+                if let Some(found) = found(self.events(thread)) {
+                    return found;
                 }
                 heads.changed().await.unwrap();
             }
