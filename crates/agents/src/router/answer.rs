@@ -77,7 +77,8 @@ fn message(text: &str, task: &str) -> Option<Event<'static>> {
         DecodeOptions { start: Start::Continue, frames: Frames::Skip, ..DecodeOptions::default() };
     let mut found = None;
     decode(&DIALECT, &options, text, |batch| {
-        found = batch.events.iter().find(|e| e.kind() == Kind::Message).map(Event::to_owned);
+        let message = batch.events.iter().find(|event| event.kind() == Kind::Message);
+        found = message.map(Event::to_owned).or(found.take());
     });
     let mut out = Event::new(Kind::Message);
     // Its tokens are counted where they were used.

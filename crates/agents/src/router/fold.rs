@@ -86,8 +86,6 @@ pub struct Taken {
 /// A task that the router made.
 #[derive(Debug)]
 pub(super) struct Route {
-    /// The envelope that it is about.
-    pub(super) message: String,
     pub(super) agent: String,
     pub(super) intent: String,
     /// What is to be done.
@@ -273,7 +271,6 @@ impl Routing {
             aside: None,
             artifacts: Vec::new(),
             answered: false,
-            message,
         };
         self.routes.insert(task, route);
     }
