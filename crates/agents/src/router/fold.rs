@@ -172,8 +172,11 @@ impl Routing {
         envelopes.flat_map(|e| &e.actions).filter(|action| action.taken.is_none())
     }
 
-    /// The next action of that id.
+    /// The next action of that id; of an envelope's, its first.
     pub fn action(&self, id: &str) -> Option<&Action> {
+        if let Some(first) = self.envelopes.get(id) {
+            return first.actions.first();
+        }
         let (message, number) = id.rsplit_once('.')?;
         self.envelopes.get(message)?.actions.get(number.parse::<usize>().ok()?)
     }
@@ -183,17 +186,15 @@ impl Routing {
         self.envelopes.get(id).map(|envelope| &envelope.event)
     }
 
+    /// The first envelope of the routing that an envelope is of.
+    pub fn root<'a>(&'a self, id: &'a str) -> &'a str {
+        self.envelopes.get(id).map_or(id, |envelope| &envelope.place.root)
+    }
+
     /// The tasks that came of an envelope and that are not answered, all hops counted.
     pub fn pending(&self, root: &str) -> usize {
         let own = self.routes.values().filter(|route| route.place.root == root);
         own.filter(|route| !route.answered).count()
-    }
-
-    /// The answers that came of an envelope: ids, in the order they came.
-    pub fn answers(&self, root: &str) -> Vec<&str> {
-        let all = self.order.iter().filter_map(|id| Some((id, self.envelopes.get(id)?)));
-        let own = all.filter(|(id, envelope)| *id != root && envelope.place.root == root);
-        own.map(|(id, _)| id.as_str()).collect()
     }
 
     fn model(&mut self, event: &Event<'_>, who: &str) {
