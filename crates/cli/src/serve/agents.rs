@@ -52,7 +52,7 @@ fn desk(config: &Config) -> Result<Desk, Error> {
             tracing::warn!(agent, "agents elsewhere are not run yet: it does nothing");
         }
     }
-    Ok(Desk::new(agents))
+    Ok(Desk::routed(agents, config.router.clone()))
 }
 
 /// Begins the demonstration, the first time.
@@ -62,8 +62,16 @@ pub(super) async fn begin(url: String) {
         let made = json!({ "id": THREAD, "title": "A weekend in Lisbon", "agents": ["planner"] });
         // It may be there from before.
         if client.create(&made).await.is_ok() {
-            let said = json!({ "content": FIRST, "to": "planner" });
-            let path = format!("/api/threads/{THREAD}/messages");
+            let said = json!({
+                "protocol": "multiagent-1.0",
+                "role": "user",
+                "timestamp": selvedge_agents::journal::now(),
+                "intent": "plan",
+                "task": FIRST,
+                "content": { "type": "text", "text": FIRST },
+                "trace": { "id": "visitor-1" },
+            });
+            let path = format!("/envelopes?thread={THREAD}");
             client.post(&path, said.to_string()).await?;
         }
         Ok::<_, selvedge_client::Error>(())

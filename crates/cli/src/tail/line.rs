@@ -1,5 +1,6 @@
 //! One event as one line for people.
 
+use selvedge_protocol::journal::Kind;
 use selvedge_protocol::json::{Doc, Node};
 
 use super::colour;
@@ -26,8 +27,24 @@ pub(crate) fn line(event: &str) -> Option<String> {
     Some(format!("{dim}{time:<15}{dim:#} {own}{who:<12}{own:#} {name}{kind:<20}{name:#} {says}"))
 }
 
+/// What was decided about an envelope: who takes it, for what, and why.
+fn hop(event: Node<'_, '_>) -> Option<String> {
+    event.get("kind").filter(|kind| kind.is(Kind::RouteDecided.name()))?;
+    let text = |name: &str| event.get(name).and_then(Node::str);
+    let reason = text("reason")?;
+    let what = text("intent").or_else(|| text("arrived")).unwrap_or_default();
+    Some(match (text("to"), text("task")) {
+        (Some(to), Some(task)) => format!("{what} → {to}: {task} ({reason})"),
+        (Some(to), None) => format!("{what} → {to} ({reason})"),
+        (None, _) => format!("{what} → nobody ({reason})"),
+    })
+}
+
 /// What an event says: its text, or what is left when what every event has is taken away.
 fn says(event: Node<'_, '_>) -> String {
+    if let Some(hop) = hop(event) {
+        return one_line(&hop, TEXT);
+    }
     for name in ["delta", "content", "message", "prompt", "title", "status"] {
         if let Some(text) = event.get(name).and_then(Node::str).filter(|text| !text.is_empty()) {
             return one_line(&text, TEXT);

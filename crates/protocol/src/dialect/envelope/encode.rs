@@ -186,7 +186,12 @@ impl Writer {
 
     fn message(&mut self, event: &Event<'_>, out: &mut Records) {
         let draft = Draft::message(event, self.time(Some(event)));
+        // One that has its trace has its cost; only order holds it back.
+        let whole = draft.given_id().is_some();
         self.add(draft, event.get("messageId"), None, out);
+        if whole && (self.step == Step::Closed || self.pending.len() == 1) {
+            self.flush(out);
+        }
     }
 
     fn call(&mut self, task: &str, event: &Event<'_>, arguments: &Raw<'_>, out: &mut Records) {

@@ -26,7 +26,8 @@ const MOST: usize = 1000;
 /// How long before a request would be given up its answer begins.
 const MARGIN: Duration = Duration::from_secs(5);
 /// What makes an envelope of its own, and what tells who its author is.
-const KINDS: [&str; 4] = ["message", "participant-joined", "step-started", "thread-created"];
+const KINDS: [&str; 5] =
+    ["message", "participant-joined", "step-finished", "step-started", "thread-created"];
 
 /// Envelopes that were appended.
 pub(super) struct Sent {

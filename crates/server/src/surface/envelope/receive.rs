@@ -1,7 +1,5 @@
 //! Envelopes that arrive: checked, decided about, and appended with that, all or none.
 
-use std::time::Duration;
-
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
@@ -15,7 +13,7 @@ use selvedge_protocol::journal::{Batch, Event, Kind};
 use selvedge_protocol::json::{Doc, Node, Raw, from_utf8, quote};
 use selvedge_protocol::record::Record;
 use selvedge_protocol::{time, validate};
-use selvedge_store::{Append, Appended, Create, Draft, Key, ThreadRef};
+use selvedge_store::{Append, Create, Key, ThreadRef};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
