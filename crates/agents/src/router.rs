@@ -19,10 +19,10 @@ mod replay;
 mod settle;
 
 pub use decided::{Decided, Dispatch, Team};
+pub(crate) use fold::is_routed;
 pub use fold::{Action, Routing, Taken};
 pub use hear::heard;
 pub use replay::{Hop, Outcome};
-pub(crate) use fold::is_routed;
 pub(crate) use settle::settle;
 
 use std::collections::BTreeMap;

@@ -130,10 +130,7 @@ impl Desk {
     }
 
     /// The desk of these, who are given envelopes by rules.
-    pub fn routed<M: Into<Member>>(
-        members: impl IntoIterator<Item = M>,
-        mut rules: Rules,
-    ) -> Self {
+    pub fn routed<M: Into<Member>>(members: impl IntoIterator<Item = M>, mut rules: Rules) -> Self {
         let members = members.into_iter().map(Into::into);
         let members: BTreeMap<String, Member> =
             members.map(|member: Member| (member.id().to_owned(), member)).collect();

@@ -106,7 +106,8 @@ fn from_server(args: &Args, thread: &str, told: &mut Told) -> Result<(), Error> 
 
 fn from_store(db: &Path, thread: &str, told: &mut Told) -> Result<(), Error> {
     let name = db.display().to_string();
-    let read = |cause: String| Error::Read { name: name.clone(), cause: std::io::Error::other(cause) };
+    let read =
+        |cause: String| Error::Read { name: name.clone(), cause: std::io::Error::other(cause) };
     if !db.is_file() {
         return Err(Error::Read { name, cause: std::io::ErrorKind::NotFound.into() });
     }

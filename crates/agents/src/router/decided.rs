@@ -72,7 +72,8 @@ impl Routing {
             None => format!("[{}]", quote(id)),
         };
         let mut all = Decided::default();
-        let asked = Asked { id, action: None, parents: &parents, threshold: team.rules().threshold };
+        let asked =
+            Asked { id, action: None, parents: &parents, threshold: team.rules().threshold };
         all.add(&asked, &arrived, &decision);
         match &decision {
             Decision::Refused { code, reason } => {

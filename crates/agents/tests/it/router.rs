@@ -200,10 +200,8 @@ async fn a_model_that_speaks_envelopes_is_taken_at_its_word_and_a_failure_is_an_
         "confidence": {"score": 7}});
     let fenced = format!("```json\n{said}\n```");
     let speaks = Line { say: fenced, ..Line::default() };
-    let fails = Line {
-        fail: Some(selvedge_agents::model::FailureKind::Refused),
-        ..Line::default()
-    };
+    let fails =
+        Line { fail: Some(selvedge_agents::model::FailureKind::Refused), ..Line::default() };
     let agents = vec![
         agent("gpt5", "gpt-5", vec![("", speaks)]),
         agent("claude", "claude-3.7-sonnet", vec![("", fails)]),
@@ -213,7 +211,10 @@ async fn a_model_that_speaks_envelopes_is_taken_at_its_word_and_a_failure_is_an_
     let answer = house.until("a", |event| event["answers"].is_string()).await;
     assert_eq!((&answer["intent"], &answer["task"]), (&json!("finalize"), &json!("Say it")));
     assert_eq!(answer["content"], json!([{"type": "data", "data": {"n": 2}}]));
-    assert_eq!(answer["outputs"], json!({"artifacts": [{"kind": "plan", "name": "p", "inline": "1"}]}));
+    assert_eq!(
+        answer["outputs"],
+        json!({"artifacts": [{"kind": "plan", "name": "p", "inline": "1"}]})
+    );
     assert_eq!(answer["confidence"], Value::Null, "what is nonsense is not taken over");
     house.append("b", Create::IfMissing, &arrives(&house, "m1", "analyze", Lineage::Parent)).await;
     let answer = house.until("b", |event| event["answers"].is_string()).await;
@@ -240,10 +241,12 @@ async fn next_actions_wait_if_they_are_to_and_the_mux_gives_one_answer() {
     let house = open(&folder, team(), rules);
     house.append("a", Create::IfMissing, &arrives(&house, "m1", "plan", Lineage::Parent)).await;
     house.until("a", |event| event["stage"] == "proposes").await;
-    let expected = ["0 asks plan -> gpt5 plan", "1 answers plan -> - -", "1 proposes decompose -> - -"];
+    let expected =
+        ["0 asks plan -> gpt5 plan", "1 answers plan -> - -", "1 proposes decompose -> - -"];
     assert_eq!(hops(&house.events("a")), expected);
     house.append("b", Create::IfMissing, &arrives(&house, "m1", "sing", Lineage::MuxV1)).await;
     house.until("b", |event| event["stage"] == "proposes").await;
-    let expected = ["0 asks sing -> gpt5 sing", "1 answers sing -> - -", "1 proposes decompose -> - -"];
+    let expected =
+        ["0 asks sing -> gpt5 sing", "1 answers sing -> - -", "1 proposes decompose -> - -"];
     assert_eq!(hops(&house.events("b")), expected);
 }

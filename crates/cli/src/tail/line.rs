@@ -40,10 +40,36 @@ fn hop(event: Node<'_, '_>) -> Option<String> {
     })
 }
 
+/// What an envelope adds to what its task has said: how sure it is, and what may be done next.
+fn answer(event: Node<'_, '_>) -> Option<String> {
+    event.get("answers")?;
+    let mut out = event.get("intent").and_then(Node::str)?.into_owned();
+    if let Some(score) = event.pointer("/confidence/score") {
+        out.push_str(&format!(", confidence {}", score.raw()));
+    }
+    if let Some(why) = event.pointer("/confidence/rationale").and_then(Node::str) {
+        out.push_str(&format!(" ({why})"));
+    }
+    let next = event.pointer("/outputs/next_actions").into_iter().flat_map(Node::children);
+    let text = |node: Node<'_, '_>, name: &str| node.get(name).and_then(Node::str);
+    for action in next {
+        let (intent, task) = (text(action, "intent"), text(action, "task"));
+        out.push_str(&format!(
+            ", next {}: {}",
+            intent.unwrap_or_default(),
+            task.unwrap_or_default()
+        ));
+    }
+    Some(out)
+}
+
 /// What an event says: its text, or what is left when what every event has is taken away.
 fn says(event: Node<'_, '_>) -> String {
     if let Some(hop) = hop(event) {
         return one_line(&hop, TEXT);
+    }
+    if let Some(answer) = answer(event) {
+        return one_line(&answer, TEXT);
     }
     for name in ["delta", "content", "message", "prompt", "title", "status"] {
         if let Some(text) = event.get(name).and_then(Node::str).filter(|text| !text.is_empty()) {

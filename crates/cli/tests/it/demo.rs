@@ -77,10 +77,8 @@ async fn agents_plan_a_trip_through_envelopes_ask_once_and_answer_the_visitor() 
     let replay = |args: &[&str]| {
         let mut all = vec!["replay", "demo", "--url", &server.url];
         all.extend(args);
-        let ran = std::process::Command::new(env!("CARGO_BIN_EXE_selvedge"))
-            .args(all)
-            .output()
-            .unwrap();
+        let ran =
+            std::process::Command::new(env!("CARGO_BIN_EXE_selvedge")).args(all).output().unwrap();
         (ran.status.code().unwrap(), String::from_utf8_lossy(&ran.stdout).into_owned())
     };
     let (code, shown) = replay(&[]);

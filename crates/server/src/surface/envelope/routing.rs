@@ -1,7 +1,7 @@
 //! The routing of a thread, from its journal.
 
-use selvedge_agents::router::Routing;
 use selvedge_agents::Desk;
+use selvedge_agents::router::Routing;
 use selvedge_protocol::journal::Event;
 use selvedge_protocol::json::{Doc, from_utf8};
 use selvedge_store::{Entry, Store, ThreadRef};
