@@ -51,14 +51,10 @@ fn answer(event: Node<'_, '_>) -> Option<String> {
         out.push_str(&format!(" ({why})"));
     }
     let next = event.pointer("/outputs/next_actions").into_iter().flat_map(Node::children);
-    let text = |node: Node<'_, '_>, name: &str| node.get(name).and_then(Node::str);
     for action in next {
-        let (intent, task) = (text(action, "intent"), text(action, "task"));
-        out.push_str(&format!(
-            ", next {}: {}",
-            intent.unwrap_or_default(),
-            task.unwrap_or_default()
-        ));
+        let [intent, task] =
+            ["intent", "task"].map(|name| action.get(name).and_then(Node::str).unwrap_or_default());
+        out.push_str(&format!(", next {intent}: {task}"));
     }
     Some(out)
 }

@@ -173,6 +173,13 @@ async fn many_arrive_together_or_not_at_all() {
         assert_eq!((&content["type"], &content["data"]["code"]), (&json!("error"), &json!(code)));
         assert_eq!(content["data"]["pointer"], pointer);
     }
+    // An id is an envelope's alone, and the same again is the same.
+    let (found, error) =
+        post(&site, "/envelopes?thread=t0", &envelope("m1", "plan").to_string()).await;
+    assert_eq!((found, &error["content"]["data"]["code"]), (409, &json!("conflict")), "{error}");
+    let again = json!([envelope("m3", "execute"), two]).to_string();
+    let (found, error) = post(&site, "/envelopes?thread=t0", &again).await;
+    assert_eq!((found, &error["content"]["data"]["pointer"]), (409, &json!("/1/trace/id")));
     let (found, error) = post(&site, "/envelopes?thread=none", "{nonsense").await;
     assert_eq!((found, &error["content"]["data"]["code"]), (400, &json!("bad_json")));
     let (status, _) = site.get("/api/threads/none").await;

@@ -1,5 +1,7 @@
 //! Envelopes that arrive: checked, decided about, and appended with that, all or none.
 
+use std::time::Duration;
+
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
@@ -13,7 +15,7 @@ use selvedge_protocol::journal::{Batch, Event, Kind};
 use selvedge_protocol::json::{Doc, Node, Raw, from_utf8, quote};
 use selvedge_protocol::record::Record;
 use selvedge_protocol::{time, validate};
-use selvedge_store::{Append, Create, Key, ThreadRef};
+use selvedge_store::{Append, AppendError, Appended, Create, Expect, Key, ThreadRef};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
@@ -78,10 +80,24 @@ async fn received(
     }
     let mut append = Append::new(principal.thread(&id), arrival.lines.finish());
     append.create = Create::IfMissing;
-    append.key = key(headers, body)?;
-    if let (None, [only]) = (&append.key, &*arrival.ids) {
-        let digest = Sha256::digest(body).into();
-        append.key = Some(Key { text: format!("envelope/{only}"), digest });
+    append.key = match &*arrival.ids {
+        // Its id is all the key that it needs.
+        [only] => {
+            let digest = Sha256::digest(body).into();
+            Some(Key { text: format!("envelope/{only}"), digest })
+        }
+        _ => key(headers, body)?,
+    };
+    if let Some(pointer) = &arrival.known {
+        // Only a second try is taken, which its key finds before its head is looked at.
+        append.expect = Expect::Head(u64::MAX);
+        let there = "an envelope with this id is in the thread already";
+        let refused = |error| match error {
+            AppendError::Conflict { .. } => Error::new(ErrorCode::Conflict, there).at(pointer),
+            other => Error::from(other),
+        };
+        let appended = app.append(append).await.map_err(refused)?;
+        return respond(app, principal, headers, wait, arrival.sent(appended)).await;
     }
     let appended = app.append(append).await?;
     if let [only] = &*docs
@@ -89,7 +105,17 @@ async fn received(
     {
         return Ok(handshake::answer(app));
     }
-    let sent = Sent { id, ids: arrival.ids, appended, lineage };
+    respond(app, principal, headers, wait, arrival.sent(appended)).await
+}
+
+/// What the sender wants to hear.
+async fn respond(
+    app: &App,
+    principal: &Principal,
+    headers: &HeaderMap,
+    wait: Option<Duration>,
+    sent: Sent,
+) -> Result<Response, Error> {
     if wants(headers, "text/event-stream") {
         return answers::stream(app, principal, sent).await;
     }
@@ -176,6 +202,8 @@ struct Arrival {
     lines: Lines,
     /// Envelopes that were decided about.
     ids: Vec<String>,
+    /// Where the id of one stands that is in the thread already.
+    known: Option<String>,
 }
 
 impl Arrival {
@@ -201,7 +229,12 @@ impl Arrival {
             decoder: (DIALECT.decoder)(&options),
             lines: Lines::new(Some(id)),
             ids: Vec::new(),
+            known: None,
         })
+    }
+
+    fn sent(self, appended: Appended) -> Sent {
+        Sent { id: self.thread, ids: self.ids, appended, lineage: self.lineage }
     }
 
     /// Takes in one envelope and decides about it.
@@ -258,7 +291,9 @@ impl Arrival {
             return Err(Error::new(ErrorCode::BadEnvelope, message).at(at));
         }
         let team = desk(app)?;
-        // One that is there already was decided about: the key of the append finds it.
+        if self.routing.envelope(&id).is_some() {
+            self.known = Some(at);
+        }
         self.routing.apply(message);
         let decided = self.routing.decide(&id, team, self.lineage, Some(envelope));
         self.ids.push(id);
