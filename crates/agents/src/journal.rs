@@ -8,7 +8,7 @@ use selvedge_protocol::journal::Event;
 use selvedge_protocol::json::quote;
 use selvedge_protocol::time;
 use selvedge_store::{
-    Ahead, Append, AppendError, Appended, Draft, Edge, Entry, Guard, ReadError, Store, Tail,
+    Ahead, Append, AppendError, Appended, Draft, Edge, Entry, Guard, Key, ReadError, Store, Tail,
     ThreadKey, ThreadRef,
 };
 use tokio::sync::watch;
@@ -140,6 +140,21 @@ impl Thread {
         Writer { append, key, task_id, task: quote(task), agent: quote(agent) }
     }
 
+    /// Appends events of no task, the first time that it is asked for under a key.
+    pub(crate) async fn append_once(
+        &self,
+        key: &str,
+        events: &[Event<'static>],
+    ) -> Result<(), JournalError> {
+        let (context, now) = (quote(&self.key.id), quote(&now()));
+        let stamp = [("contextId", context.as_str()), ("timestamp", now.as_str())];
+        let append = Append::new(self.key.clone(), drafts(events, &stamp));
+        // Whatever is under the key is what was asked for.
+        let key = Key { text: key.to_owned(), digest: [0; 32] };
+        (self.journal.append)(append.keyed(key)).await?;
+        Ok(())
+    }
+
     /// What was committed since the last time; nothing at the end.
     pub async fn read(&mut self) -> Result<Vec<Entry>, JournalError> {
         let entries: Vec<Entry> = match self.tail.ahead(self.seen, PAGE) {
@@ -226,13 +241,18 @@ impl Writer {
             ("agentId", self.agent.as_str()),
             ("timestamp", now.as_str()),
         ];
-        let draft = |event: &Event<'static>| {
-            let mut out = String::new();
-            event.write_with(&stamp, &mut out);
-            Draft::new(out)
-        };
-        events.iter().map(draft).collect()
+        drafts(events, &stamp)
     }
+}
+
+/// Events to be appended, with what every one has.
+fn drafts(events: &[Event<'static>], stamp: &[(&str, &str)]) -> Vec<Draft> {
+    let draft = |event: &Event<'static>| {
+        let mut out = String::new();
+        event.write_with(stamp, &mut out);
+        Draft::new(out)
+    };
+    events.iter().map(draft).collect()
 }
 
 /// The time, as events have it.

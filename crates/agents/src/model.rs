@@ -138,6 +138,9 @@ pub enum Said {
         /// The arguments as written: JSON text, or whatever the model took for it.
         arguments: String,
     },
+    /// What is said of the answer beside it, as an envelope has it: a JSON object with `intent`,
+    /// `confidence` and `outputs`.
+    Aside(String),
     /// The answer is complete. Always the last, exactly once.
     Done(Done),
 }

@@ -15,13 +15,14 @@ use bytes::Bytes;
 use selvedge_protocol::journal::fold::TaskState;
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Doc, Raw};
-use selvedge_store::{AppendError, ThreadKey};
+use selvedge_store::{AppendError, Listed, Place, ReadError, Store, ThreadKey, Wanted};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::agent::Member;
 use crate::journal::{Journal, JournalError};
 use crate::remote;
+use crate::router::{Rules, Team, is_routed, settle};
 use crate::turn::{Left, Turn};
 
 /// How often the store is looked at for what hints missed.
@@ -32,6 +33,9 @@ const AGAIN_MAX: Duration = Duration::from_secs(30);
 /// Tasks of one look at the store.
 const PAGE: usize = 500;
 
+/// A list of tasks in all threads, a page at a time.
+type List = fn(&Store, usize, Option<&Place>) -> Result<Listed<Wanted>, ReadError>;
+
 /// Who can be given tasks here, and what is to be done for those of this process. It knows no journal, so
 /// that whoever writes one can have it. Clones share it.
 #[derive(Clone)]
@@ -41,6 +45,8 @@ pub struct Desk {
 
 struct Shared {
     members: BTreeMap<String, Member>,
+    /// By which envelopes are given to them.
+    rules: Rules,
     tasks: Mutex<Tasks>,
     /// Something is to be started.
     ready: Notify,
@@ -62,6 +68,8 @@ pub struct Runner {
 struct Tasks {
     by_thread: HashMap<ThreadKey, HashMap<String, Work>>,
     ready: Vec<Key>,
+    /// Tasks of the router that are over.
+    ended: Vec<Key>,
 }
 
 impl Tasks {
@@ -120,10 +128,18 @@ enum News {
 impl Desk {
     /// The desk of these.
     pub fn new<M: Into<Member>>(members: impl IntoIterator<Item = M>) -> Self {
+        Self::routed(members, Rules::none())
+    }
+
+    /// The desk of these, who are given envelopes by rules.
+    pub fn routed<M: Into<Member>>(members: impl IntoIterator<Item = M>, mut rules: Rules) -> Self {
         let members = members.into_iter().map(Into::into);
-        let members = members.map(|member: Member| (member.id().to_owned(), member)).collect();
+        let members: BTreeMap<String, Member> =
+            members.map(|member: Member| (member.id().to_owned(), member)).collect();
+        // Who is not here is given nothing.
+        rules.agents.retain(|_, agent| members.contains_key(agent));
         let (tasks, ready, news) = (Mutex::default(), Notify::new(), watch::Sender::new(0));
-        let shared = Shared { members, tasks, ready, news };
+        let shared = Shared { members, rules, tasks, ready, news };
         Self { shared: Arc::new(shared) }
     }
 
@@ -164,6 +180,9 @@ impl Desk {
                 Kind::InputReceived | Kind::InputExpired | Kind::AuthCompleted => self.wake(thread),
                 _ if TaskState::after(&event).is_some_and(TaskState::is_terminal) => {
                     self.wake(thread);
+                    if let Some(task) = event.str("taskId").filter(|task| is_routed(task)) {
+                        self.over(thread.clone(), task.into_owned());
+                    }
                 }
                 _ => {}
             }
@@ -197,11 +216,21 @@ impl Desk {
         self.shared.ready.notify_one();
     }
 
+    /// A task of the router is over: someone is to take that up.
+    fn over(&self, thread: ThreadKey, task: String) {
+        let mut tasks = lock(&self.shared.tasks);
+        let key = Key { thread, task };
+        if !tasks.ended.contains(&key) {
+            tasks.ended.push(key);
+            self.shared.ready.notify_one();
+        }
+    }
+
     /// Something happened in a thread that its tasks may wait for.
     fn wake(&self, thread: &ThreadKey) {
         self.stir();
         let mut tasks = lock(&self.shared.tasks);
-        let Tasks { by_thread, ready } = &mut *tasks;
+        let Tasks { by_thread, ready, .. } = &mut *tasks;
         for (task, work) in by_thread.get_mut(thread).into_iter().flatten() {
             match work.state {
                 State::Waiting => {
@@ -254,6 +283,19 @@ impl Desk {
     }
 }
 
+impl Team for Desk {
+    fn rules(&self) -> &Rules {
+        &self.shared.rules
+    }
+
+    fn model(&self, agent: &str) -> Option<&str> {
+        match self.member(agent)? {
+            Member::Here(agent) => agent.minds.first().map(|mind| mind.name()),
+            Member::Worker(_) | Member::Remote(_) => None,
+        }
+    }
+}
+
 impl Runner {
     /// A runner with so many turns at once. Nothing is done until it [runs](Self::run).
     pub fn new(desk: Desk, journal: Journal, turns: usize) -> Self {
@@ -277,24 +319,32 @@ impl Runner {
             for (key, member) in self.desk.take() {
                 turns.spawn(self.clone().work(key, member));
             }
+            let ended = std::mem::take(&mut lock(&self.desk.shared.tasks).ended);
+            for key in ended {
+                turns.spawn(self.clone().take_up(key));
+            }
         }
     }
 
-    /// Looks into the store for tasks that nobody here works on.
+    /// Looks into the store for tasks that nobody here works on, and for ends that nobody took up.
     async fn look(&self) {
+        let found = |wanted: Wanted| self.desk.add(wanted.thread, wanted.task, &wanted.agent);
+        self.pages(Store::wanted, found).await;
+        self.pages(Store::unanswered, |ended| self.desk.over(ended.thread, ended.task)).await;
+    }
+
+    async fn pages(&self, list: List, found: impl Fn(Wanted)) {
         let mut after = None;
         loop {
             let store = self.journal.store().clone();
             let page =
-                tokio::task::spawn_blocking(move || store.wanted(PAGE, after.as_ref())).await;
+                tokio::task::spawn_blocking(move || list(&store, PAGE, after.as_ref())).await;
             let page = match page {
                 Ok(Ok(page)) => page,
                 Ok(Err(error)) => return tracing::warn!(%error, "tasks could not be looked up"),
                 Err(error) => return tracing::error!(%error, "tasks could not be looked up"),
             };
-            for wanted in page.items {
-                self.desk.add(wanted.thread, wanted.task, &wanted.agent);
-            }
+            page.items.into_iter().for_each(&found);
             match page.next {
                 Some(next) => after = Some(next),
                 None => return,
@@ -312,6 +362,20 @@ impl Runner {
             }
             // What is claimed is done by whoever claims it.
             Member::Worker(_) => Ok(Left::Waiting),
+        }
+    }
+
+    /// Takes up the end of a task of the router. What cannot be done now is found again by a look.
+    async fn take_up(self, key: Key) {
+        match settle(&self.journal, &key.thread, &key.task, &self.desk).await {
+            Ok(())
+            | Err(JournalError::NoThread)
+            | Err(JournalError::Append(AppendError::NotFound)) => {}
+            Err(error) => {
+                tracing::warn!(task = key.task, %error, "a routing could not go on");
+                tokio::time::sleep(AGAIN_MAX / 8).await;
+                self.desk.over(key.thread, key.task);
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{self, StreamExt as _};
 use selvedge_protocol::journal::fold::Tokens;
 use selvedge_protocol::journal::transcript::ActionKind;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::agent::{Mind, Saying};
 use crate::model::{Done, Failure, FailureKind, Finish, Request, Said, Thought};
@@ -48,6 +48,63 @@ pub struct Line {
     pub calls: Vec<(String, Value)>,
     /// Fails instead, after what was said.
     pub fail: Option<FailureKind>,
+    /// What the answer advances, where it is not what was asked for.
+    pub intent: Option<String>,
+    /// How sure it is.
+    pub confidence: Option<Confidence>,
+    /// What may be done next.
+    pub next: Vec<Proposal>,
+}
+
+/// How sure an answer is, from 0 to 1, and why.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Confidence {
+    /// How sure.
+    pub score: f64,
+    /// Why.
+    pub rationale: String,
+}
+
+/// What may be done next.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Proposal {
+    /// What it advances.
+    pub intent: String,
+    /// What is to be done.
+    pub task: String,
+    /// With what.
+    pub args: Option<Value>,
+}
+
+impl Line {
+    /// What is said beside the answer, if anything is.
+    fn aside(&self) -> Option<String> {
+        if self.intent.is_none() && self.confidence.is_none() && self.next.is_empty() {
+            return None;
+        }
+        let mut aside = json!({});
+        if let Some(intent) = &self.intent {
+            aside["intent"] = json!(intent);
+        }
+        if let Some(confidence) = &self.confidence {
+            aside["confidence"] = json!({ "score": confidence.score });
+            if !confidence.rationale.is_empty() {
+                aside["confidence"]["rationale"] = json!(confidence.rationale);
+            }
+        }
+        let next = self.next.iter().map(|next| {
+            let mut own = json!({ "intent": next.intent, "task": next.task });
+            if let Some(args) = &next.args {
+                own["args"] = args.clone();
+            }
+            own
+        });
+        let next: Vec<Value> = next.collect();
+        if !next.is_empty() {
+            aside["outputs"] = json!({ "next_actions": next });
+        }
+        Some(aside.to_string())
+    }
 }
 
 impl Script {
@@ -98,6 +155,7 @@ impl Script {
             let arguments = fill_value(arguments, &input).to_string();
             out.push_back(Ok(Said::Call { id, name: name.clone(), arguments }));
         }
+        out.extend(line.aside().map(|aside| Ok(Said::Aside(aside))));
         let finish = if line.calls.is_empty() { Finish::Stop } else { Finish::ToolCalls };
         out.push_back(Ok(done(finish, count)));
         out

@@ -12,18 +12,21 @@ use progress::Consulted;
 pub use progress::{Answer, Call, Next, Progress, Stage};
 pub(crate) use think::backoff;
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use selvedge_protocol::dialect::envelope::adapters::Adapter;
 use selvedge_protocol::journal::{Event, Kind};
-use selvedge_protocol::json::{Doc, Raw, from_utf8};
+use selvedge_protocol::json::{Doc, Node, Raw, from_utf8};
 use selvedge_protocol::perspective::History;
 use selvedge_store::ThreadKey;
 use tokio::task::JoinSet;
 
 use crate::agent::Agent;
 use crate::journal::{Journal, JournalError, Thread, Writer};
+use crate::router;
 use crate::tool::builtin;
 
 /// How a turn was left.
@@ -45,6 +48,8 @@ pub struct Turn {
     writer: Writer,
     progress: Progress,
     history: History,
+    /// Envelopes of the thread, by their ids: one of them may be what the task is about.
+    envelopes: HashMap<String, Event<'static>>,
     /// Tools at work for this turn, by their calls.
     tools: JoinSet<(String, Result<(), JournalError>)>,
     running: HashSet<String>,
@@ -67,6 +72,7 @@ impl Turn {
             writer,
             progress: Progress::new(task),
             history: History::new(),
+            envelopes: HashMap::new(),
             tools: JoinSet::new(),
             running: HashSet::new(),
         };
@@ -109,20 +115,53 @@ impl Turn {
     /// Takes in what was committed; `false` at the end.
     async fn sync(&mut self) -> Result<bool, JournalError> {
         let entries = self.thread.read().await?;
-        for entry in &entries {
-            let text = from_utf8(&entry.event).unwrap_or("");
-            if let Ok(doc) = Doc::parse(text)
-                && let Some(event) = Event::parse(doc.root())
-            {
+        let docs = entries.iter().map(|entry| Doc::parse(from_utf8(&entry.event).unwrap_or("")));
+        let docs: Vec<Doc<'_>> = docs.filter_map(Result::ok).collect();
+        let own = docs.iter().find_map(|doc| self.given(doc.root()));
+        for doc in &docs {
+            if let Some(event) = Event::parse(doc.root()) {
                 self.progress.apply(&event);
-                // What it shared as a thought it knows from its own call.
-                if event.get("providerName").is_none_or(|by| !by.is(builtin::SHARED)) {
+                // What it shared as a thought it knows from its own call, and what it is given it hears
+                // in its own words.
+                let is_shared = event.get("providerName").is_some_and(|by| by.is(builtin::SHARED));
+                let is_given = own.is_some() && event.str("messageId") == own;
+                if !is_shared && !is_given {
                     self.history.apply(&event);
                 }
                 called(&self.task, &event).inspect(|asked| self.history.apply(asked));
+                self.routed(&event);
             }
         }
         Ok(!entries.is_empty())
+    }
+
+    /// The envelope that a decision gives to this task.
+    fn given<'a>(&self, event: Node<'_, 'a>) -> Option<Cow<'a, str>> {
+        event.get("kind").filter(|kind| kind.is(Kind::RouteDecided.name()))?;
+        event.get("taskId").filter(|task| task.is(&self.task))?;
+        event.get("messageId").and_then(Node::str)
+    }
+
+    /// An envelope that was given to this task is what its agent hears last.
+    fn routed(&mut self, event: &Event<'_>) {
+        let id = event.str("messageId");
+        let is_own = event.str("taskId").is_some_and(|task| task == self.task);
+        match (event.kind(), id) {
+            (Kind::Message, Some(id)) if event.get("intent").is_some() => {
+                self.envelopes.insert(id.into_owned(), event.to_owned());
+            }
+            (Kind::RouteDecided, Some(id)) if is_own => {
+                let Some(message) = self.envelopes.get(&*id) else { return };
+                let model = self.agent.minds.first().map_or("", |mind| mind.name());
+                let said = router::heard(message, event, Adapter::of_model(model));
+                let heard = Event::new(Kind::Message)
+                    .with("role", Raw::Ref("\"user\""))
+                    .with_str("content", &said)
+                    .with_str("taskId", &self.task);
+                self.history.apply(&heard);
+            }
+            _ => {}
+        }
     }
 
     /// Waits until a tool has ended or there is more in the journal.

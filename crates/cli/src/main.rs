@@ -3,8 +3,8 @@
 //! One file per command; what they share is [`input`] (reading sources piece by piece),
 //! [`output`], [`args`] and [`error`]. Nothing depends on this crate.
 //!
-//! Invariant: the exit code is 0 when all went well, 1 when `validate`, `config check`, `verify` or
-//! `doctor` found something wrong, 2 when a command could not do its work.
+//! Invariant: the exit code is 0 when all went well, 1 when `validate`, `config check`, `verify`,
+//! `doctor` or `replay --run` found something wrong, 2 when a command could not do its work.
 
 mod act;
 mod append;
@@ -30,6 +30,7 @@ mod output;
 mod promote;
 mod rebuild;
 mod remote;
+mod replay;
 mod serve;
 mod share;
 mod tail;
@@ -74,6 +75,7 @@ enum Command {
     Import(transfer::ImportArgs),
     Export(transfer::ExportArgs),
     Promote(promote::Args),
+    Replay(replay::Args),
     Share(share::Args),
     Search(lists::SearchArgs),
     Inbox(lists::InboxArgs),
@@ -109,6 +111,7 @@ fn main() -> ExitCode {
         Command::Import(args) => transfer::import(&args),
         Command::Export(args) => transfer::export(&args),
         Command::Promote(args) => promote::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Share(args) => share::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Validate(args) => validate::run(&args),

@@ -110,6 +110,11 @@ impl Dialect {
             _ => SOURCE_DEPTH,
         }
     }
+
+    /// Whether it has a place for what a task said as an envelope, besides the task's own events.
+    fn speaks_envelopes(&self) -> bool {
+        self.id == Id::Envelope || self.carrier == Carrier::Frames
+    }
 }
 
 /// Whether other dialects' frames travel inside a dialect.

@@ -10,9 +10,11 @@ use selvedge_store::{AppendError, Instead, KeyError, ReadError, TendError};
 #[allow(missing_docs, reason = "documented in docs/errors.md")]
 pub enum ErrorCode {
     AlreadyAnswered,
+    AlreadyClaimed,
     AlreadyOver,
     BadCredential,
     BadCursor,
+    BadEnvelope,
     BadEvent,
     BadJson,
     BadParameter,
@@ -23,20 +25,24 @@ pub enum ErrorCode {
     EventTooLarge,
     Expired,
     Forbidden,
+    HopLimit,
     Internal,
     KeyReused,
     LeaseLost,
     MethodNotAllowed,
     NoAgents,
+    NoRule,
     NotFound,
     RateLimited,
     Storage,
+    TaskLimit,
     ThreadExists,
     Timeout,
     TooManyConnections,
     TooManyEvents,
     Unauthorized,
     UnknownDialect,
+    UnknownIntent,
     UserRequired,
     VersionConflict,
 }
@@ -45,9 +51,11 @@ impl ErrorCode {
     /// Every code.
     pub const ALL: &'static [Self] = &[
         Self::AlreadyAnswered,
+        Self::AlreadyClaimed,
         Self::AlreadyOver,
         Self::BadCredential,
         Self::BadCursor,
+        Self::BadEnvelope,
         Self::BadEvent,
         Self::BadJson,
         Self::BadParameter,
@@ -58,20 +66,24 @@ impl ErrorCode {
         Self::EventTooLarge,
         Self::Expired,
         Self::Forbidden,
+        Self::HopLimit,
         Self::Internal,
         Self::KeyReused,
         Self::LeaseLost,
         Self::MethodNotAllowed,
         Self::NoAgents,
+        Self::NoRule,
         Self::NotFound,
         Self::RateLimited,
         Self::Storage,
+        Self::TaskLimit,
         Self::ThreadExists,
         Self::Timeout,
         Self::TooManyConnections,
         Self::TooManyEvents,
         Self::Unauthorized,
         Self::UnknownDialect,
+        Self::UnknownIntent,
         Self::UserRequired,
         Self::VersionConflict,
     ];
@@ -80,9 +92,11 @@ impl ErrorCode {
     pub fn name(self) -> &'static str {
         match self {
             Self::AlreadyAnswered => "already_answered",
+            Self::AlreadyClaimed => "already_claimed",
             Self::AlreadyOver => "already_over",
             Self::BadCredential => "bad_credential",
             Self::BadCursor => "bad_cursor",
+            Self::BadEnvelope => "bad_envelope",
             Self::BadEvent => "bad_event",
             Self::BadJson => "bad_json",
             Self::BadParameter => "bad_parameter",
@@ -93,20 +107,24 @@ impl ErrorCode {
             Self::EventTooLarge => "event_too_large",
             Self::Expired => "expired",
             Self::Forbidden => "forbidden",
+            Self::HopLimit => "hop_limit",
             Self::Internal => "internal",
             Self::KeyReused => "key_reused",
             Self::LeaseLost => "lease_lost",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::NoAgents => "no_agents",
+            Self::NoRule => "no_rule",
             Self::NotFound => "not_found",
             Self::RateLimited => "rate_limited",
             Self::Storage => "storage",
+            Self::TaskLimit => "task_limit",
             Self::ThreadExists => "thread_exists",
             Self::Timeout => "timeout",
             Self::TooManyConnections => "too_many_connections",
             Self::TooManyEvents => "too_many_events",
             Self::Unauthorized => "unauthorized",
             Self::UnknownDialect => "unknown_dialect",
+            Self::UnknownIntent => "unknown_intent",
             Self::UserRequired => "user_required",
             Self::VersionConflict => "version_conflict",
         }
@@ -120,13 +138,20 @@ impl ErrorCode {
             | Self::BadJson
             | Self::BadParameter
             | Self::UnknownDialect => StatusCode::BAD_REQUEST,
-            Self::BadEvent | Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::BadEnvelope
+            | Self::BadEvent
+            | Self::HopLimit
+            | Self::KeyReused
+            | Self::NoRule
+            | Self::TaskLimit
+            | Self::UnknownIntent => StatusCode::UNPROCESSABLE_ENTITY,
             Self::BatchTooLarge
             | Self::BodyTooLarge
             | Self::EventTooLarge
             | Self::TooManyEvents => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Busy | Self::RateLimited => StatusCode::TOO_MANY_REQUESTS,
             Self::AlreadyAnswered
+            | Self::AlreadyClaimed
             | Self::AlreadyOver
             | Self::Conflict
             | Self::LeaseLost

@@ -49,7 +49,7 @@ pub(crate) fn ingest(from: &Dialect, source: &str, thread: Option<&str>) -> Inge
 }
 
 /// Journal lines in the making.
-struct Lines {
+pub(crate) struct Lines {
     options: EncodeOptions,
     encoding: Encoding,
     out: Vec<u8>,
@@ -58,7 +58,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(thread: Option<&str>) -> Self {
+    pub(crate) fn new(thread: Option<&str>) -> Self {
         let options =
             EncodeOptions { thread_id: thread.map(str::to_owned), ..EncodeOptions::default() };
         let encoding = Encoding::new(&dialect::journal::DIALECT, &options);
@@ -66,7 +66,7 @@ impl Lines {
     }
 
     /// Takes in a batch; `false` if something of it has no place in a journal.
-    fn batch(&mut self, batch: &Batch<'_>) -> bool {
+    pub(crate) fn batch(&mut self, batch: &Batch<'_>) -> bool {
         let mut all = true;
         self.out.clear();
         self.encoding.batch(batch, &mut self.out);
@@ -93,7 +93,7 @@ impl Lines {
     }
 
     /// The append so far; what follows is another.
-    fn finish(&mut self) -> Vec<Draft> {
+    pub(crate) fn finish(&mut self) -> Vec<Draft> {
         self.encoding = Encoding::new(&dialect::journal::DIALECT, &self.options);
         self.bytes = 0;
         std::mem::take(&mut self.drafts)

@@ -168,6 +168,18 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
         ("GET", "/api/threads/{id}/export") => {
             (&[DIALECT, VERSION, ("query", "agent", "Seen by this agent"), AT], &FILTERS)
         }
+        ("POST", "/envelopes") => (
+            &[
+                ("query", "thread", "The thread; a new one unless told"),
+                ("query", "mode", "What answers name as their parents: parent or mux-v1"),
+                ("query", "wait", "How long to wait for the answers, such as 30s"),
+                ("header", "Prefer", "The same, as `wait=30`"),
+                ("header", "Accept", "text/event-stream or application/x-ndjson for the answers"),
+                ONCE,
+            ],
+            &[],
+        ),
+        ("GET", "/envelopes") => (&[("query", "thread", "Which thread")], &FILTERS),
         ("POST", "/api/import") => {
             (&[DIALECT, ("query", "thread", "The id that the thread is to have")], &[])
         }
@@ -289,6 +301,14 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("GET", "/api/agents") => ("", "Agents"),
         ("GET", "/api/agents/{id}/work") => ("", "Work"),
         ("PUT", "/api/threads/{id}/tasks/{taskId}/lease") => ("", "Lease"),
+        ("POST", "/envelopes") => {
+            let one = schema::named("Envelope");
+            let takes = json!({"anyOf": [one, {"type": "array", "items": one}]});
+            return (Some(takes), Some(schema::named("Routed")));
+        }
+        ("GET", "/envelopes/handshake") => ("", "Envelope"),
+        ("GET", "/api/threads/{id}/actions") => ("", "Actions"),
+        ("POST", "/api/threads/{id}/actions/{action}/claim") => ("Claim", "Claimed"),
         ("GET", "/ping") => ("", "Ping"),
         ("POST", "/invocations") => ("Invocation", ""),
         ("POST", "/api/threads/{id}/fork") => ("NewBranch", "MadeBranch"),

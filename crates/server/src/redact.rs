@@ -124,6 +124,7 @@ fn fields(kind: Kind) -> Option<Shown> {
                 ("author", Person),
                 ("content", Text),
                 ("messageId", Name),
+                ("answers", Name),
                 ("finishReason", Itself),
                 ("attachments", If(Artifacts)),
                 ("intent", If(Metadata)),

@@ -30,6 +30,7 @@ pub struct Route {
 /// Every route there is.
 pub fn routes() -> Vec<Route> {
     let mut all = surface::native::routes();
+    all.extend(surface::envelope::routes());
     all.extend(surface::looopy::routes());
     all.extend(surface::operations::routes());
     all

@@ -64,6 +64,16 @@ impl Store {
         self.readers().with(|conn| lease::not_held(conn, thread.num, token))
     }
 
+    /// A page of tasks of all threads that the router made and that are over, but whose end it has
+    /// not taken up.
+    pub fn unanswered(
+        &self,
+        limit: usize,
+        after: Option<&Place>,
+    ) -> Result<Listed<Wanted>, ReadError> {
+        self.readers().with(|conn| query::unanswered(conn, limit, after))
+    }
+
     /// What waits for someone in one thread, the oldest first.
     pub fn pending(&self, thread: &ThreadRef) -> Result<Vec<InboxItem>, ReadError> {
         self.readers().with(|conn| query::pending(conn, thread))

@@ -19,7 +19,7 @@ use super::secret::Secret;
 use crate::agent::{Agent, Member, Mind, Saying, Worker};
 use crate::model::{Failure, FailureKind, Http, Key, Request, Settings, Thought, ToolSpec};
 use crate::remote::{self, Remote};
-use crate::script::{Line, Rule, Script};
+use crate::script::{Confidence, Line, Proposal, Rule, Script};
 use crate::tool::http::HttpToolError;
 use crate::tool::mcp::{self, Offer, Rerun, Server, Transport, Which};
 use crate::tool::{Doer, SchemaError, Tool, artifact, builtin, http};
@@ -294,6 +294,11 @@ fn thought(written: &file::Thought) -> Thought {
     }
 }
 
+fn proposal(next: &file::Proposal) -> Proposal {
+    let args = (!next.args.is_empty()).then(|| Value::Object(next.args.clone()));
+    Proposal { intent: next.intent.name().to_owned(), task: next.task.clone(), args }
+}
+
 /// A script from what is written.
 pub(super) fn script(name: &str, script: &file::Script) -> Script {
     let line = |line: &file::Line| Line {
@@ -313,6 +318,11 @@ pub(super) fn script(name: &str, script: &file::Script) -> Script {
             file::Fail::TooLong => FailureKind::TooLong,
             file::Fail::Refused => FailureKind::Refused,
         }),
+        intent: line.intent.map(|intent| intent.name().to_owned()),
+        confidence: line
+            .confidence
+            .map(|score| Confidence { score, rationale: line.rationale.clone() }),
+        next: line.next.iter().map(proposal).collect(),
     };
     let rule = |rule: &file::Rule| Rule {
         when: rule.when.clone(),

@@ -19,7 +19,7 @@ use serde_json::Value;
 pub use agent::{Agent, AgentKind, AttributionName, LimitsTable, OthersToolsName, WhileWaiting};
 pub use auth::{Auth, AuthType};
 pub use model::{Effort, Model, Price, Provider, Thinking, Timeouts};
-pub use script::{Call, Fail, Line, Rule, Script, Thought};
+pub use script::{Call, Fail, Line, Proposal, Rule, Script, Thought};
 pub use shared::{Bounds, Hidden, Names, Period, Text};
 pub use tool::{InterruptedName, Method, Server, Tool, ToolKind};
 
@@ -64,6 +64,37 @@ pub struct Router {
     /// Hops of one envelope, at most; 8 if it is not said.
     #[schemars(range(min = 1, max = 1000))]
     pub hops: Option<u32>,
+    /// Tasks that may come of one envelope, at most; 64 if it is not said.
+    #[schemars(range(min = 1, max = 10000))]
+    pub tasks: Option<u32>,
+    /// What becomes of `next_actions`: agents here claim those that a rule names them for, or they
+    /// wait for whoever asks.
+    pub next_actions: NextActions,
+    /// What answers name as their parents: the envelope they answer, or all before it, as the
+    /// document's mux does, which also gives one answer to one envelope and looks at nothing twice.
+    pub mode: Mode,
+}
+
+/// What becomes of next actions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum NextActions {
+    /// Agents here claim them, by the rules.
+    #[default]
+    Claim,
+    /// They wait for whoever asks.
+    Queue,
+}
+
+/// What answers name as their parents.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// The envelope that they answer.
+    #[default]
+    Parent,
+    /// All before them.
+    MuxV1,
 }
 
 /// What a message is for: the envelope's verbs.

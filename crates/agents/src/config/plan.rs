@@ -36,6 +36,20 @@ pub struct Config {
     pub budget: Budget,
 }
 
+impl Config {
+    /// The name of whoever thinks first for an agent.
+    pub fn mind(&self, agent: &str) -> Option<&str> {
+        match &self.agents.iter().find(|own| own.id == agent)?.kind {
+            Kind::Model { models, .. } => {
+                let first = models.first()?;
+                self.models.iter().find(|m| m.name == *first).map(|m| m.model.as_str())
+            }
+            Kind::Script { script, .. } => Some(&script.name),
+            Kind::Worker { .. } | Kind::Remote { .. } => None,
+        }
+    }
+}
+
 /// A model of a provider.
 #[derive(Debug, Clone)]
 pub struct Model {

@@ -167,6 +167,8 @@ struct Pen {
     /// The number of the next thought that is shared.
     shared: u32,
     trace: Trace,
+    /// What was said beside the answer.
+    aside: Option<String>,
 }
 
 /// The part that is being said.
@@ -191,6 +193,7 @@ impl Pen {
             calls: Vec::new(),
             shared: progress.thoughts,
             trace: Trace::Off,
+            aside: None,
         }
     }
 
@@ -259,6 +262,7 @@ impl Pen {
                 self.calls.push(id);
                 self.waiting.push(event);
             }
+            Said::Aside(aside) => self.aside = Some(aside),
             Said::Done(_) => {}
         }
         self.start();
@@ -302,6 +306,9 @@ impl Pen {
                 tokens.input, tokens.output, tokens.cached, tokens.reasoning
             );
             event = event.with("usage", Raw::owned(usage));
+        }
+        if let Some(aside) = &self.aside {
+            event = event.with("metadata", Raw::owned(format!("{{\"envelope\":{aside}}}")));
         }
         self.waiting.push(event);
         if self.trace == Trace::On {

@@ -11,6 +11,7 @@ mod http;
 mod mcp;
 mod model;
 mod remote;
+mod router;
 mod runner;
 mod stage;
 mod turn;

@@ -14,14 +14,17 @@ use tempfile::TempDir;
 /// A store whose appends are hints for a runner, as in a server.
 pub(crate) struct House {
     pub(crate) store: Store,
-    desk: Desk,
+    pub(crate) desk: Desk,
     running: tokio::task::JoinSet<()>,
 }
 
 impl House {
     pub(crate) fn open(folder: &TempDir, agents: Vec<Agent>) -> Self {
+        Self::with(folder, Desk::new(agents))
+    }
+
+    pub(crate) fn with(folder: &TempDir, desk: Desk) -> Self {
         let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
-        let desk = Desk::new(agents);
         let (own, told) = (store.clone(), desk.clone());
         let append = move |append: Append| {
             let (store, told) = (own.clone(), told.clone());
@@ -79,14 +82,24 @@ impl House {
 
     /// Waits for an event of a thread.
     pub(crate) async fn until(&self, thread: &str, found: impl Fn(&Value) -> bool) -> Value {
+        let event = |events: Vec<Value>| events.into_iter().find(&found);
+        self.until_some(thread, event).await
+    }
+
+    /// Waits until something holds for all events of a thread.
+    pub(crate) async fn until_all(&self, thread: &str, holds: impl Fn(&[Value]) -> bool) {
+        self.until_some(thread, |events| holds(&events).then_some(())).await;
+    }
+
+    async fn until_some<T>(&self, thread: &str, found: impl Fn(Vec<Value>) -> Option<T>) -> T {
         let key = ThreadKey::new("", thread);
         let reference = self.store.thread(&key).unwrap().unwrap();
         let tail = self.store.tail(&reference).unwrap();
         let mut heads = tail.watch();
         let wait = async {
             loop {
-                if let Some(event) = self.events(thread).into_iter().find(&found) {
-                    return event;
+                if let Some(found) = found(self.events(thread)) {
+                    return found;
                 }
                 heads.changed().await.unwrap();
             }

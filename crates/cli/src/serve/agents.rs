@@ -45,7 +45,7 @@ fn desk(config: &Config) -> Result<Desk, Error> {
     let failed = |cause: String| Error::Agents { cause };
     let http = Http::new(CONNECT).map_err(|error| failed(error.to_string()))?;
     let agents = config.build(&http).map_err(|error| failed(error.to_string()))?;
-    Ok(Desk::new(agents))
+    Ok(Desk::routed(agents, config.router.clone()))
 }
 
 /// Begins the demonstration, the first time.
@@ -55,8 +55,16 @@ pub(super) async fn begin(url: String) {
         let made = json!({ "id": THREAD, "title": "A weekend in Lisbon", "agents": ["planner"] });
         // It may be there from before.
         if client.create(&made).await.is_ok() {
-            let said = json!({ "content": FIRST, "to": "planner" });
-            let path = format!("/api/threads/{THREAD}/messages");
+            let said = json!({
+                "protocol": "multiagent-1.0",
+                "role": "user",
+                "timestamp": selvedge_agents::journal::now(),
+                "intent": "plan",
+                "task": FIRST,
+                "content": { "type": "text", "text": FIRST },
+                "trace": { "id": "visitor-1" },
+            });
+            let path = format!("/envelopes?thread={THREAD}");
             client.post(&path, said.to_string()).await?;
         }
         Ok::<_, selvedge_client::Error>(())

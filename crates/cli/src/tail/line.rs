@@ -1,5 +1,6 @@
 //! One event as one line for people.
 
+use selvedge_protocol::journal::Kind;
 use selvedge_protocol::json::{Doc, Node};
 
 use super::colour;
@@ -26,8 +27,46 @@ pub(crate) fn line(event: &str) -> Option<String> {
     Some(format!("{dim}{time:<15}{dim:#} {own}{who:<12}{own:#} {name}{kind:<20}{name:#} {says}"))
 }
 
+/// What was decided about an envelope: who takes it, for what, and why.
+fn hop(event: Node<'_, '_>) -> Option<String> {
+    event.get("kind").filter(|kind| kind.is(Kind::RouteDecided.name()))?;
+    let text = |name: &str| event.get(name).and_then(Node::str);
+    let reason = text("reason")?;
+    let what = text("intent").or_else(|| text("arrived")).unwrap_or_default();
+    Some(match (text("to"), text("task")) {
+        (Some(to), Some(task)) => format!("{what} → {to}: {task} ({reason})"),
+        (Some(to), None) => format!("{what} → {to} ({reason})"),
+        (None, _) => format!("{what} → nobody ({reason})"),
+    })
+}
+
+/// What an envelope adds to what its task has said: how sure it is, and what may be done next.
+fn answer(event: Node<'_, '_>) -> Option<String> {
+    event.get("answers")?;
+    let mut out = event.get("intent").and_then(Node::str)?.into_owned();
+    if let Some(score) = event.pointer("/confidence/score") {
+        out.push_str(&format!(", confidence {}", score.raw()));
+    }
+    if let Some(why) = event.pointer("/confidence/rationale").and_then(Node::str) {
+        out.push_str(&format!(" ({why})"));
+    }
+    let next = event.pointer("/outputs/next_actions").into_iter().flat_map(Node::children);
+    for action in next {
+        let [intent, task] =
+            ["intent", "task"].map(|name| action.get(name).and_then(Node::str).unwrap_or_default());
+        out.push_str(&format!(", next {intent}: {task}"));
+    }
+    Some(out)
+}
+
 /// What an event says: its text, or what is left when what every event has is taken away.
 fn says(event: Node<'_, '_>) -> String {
+    if let Some(hop) = hop(event) {
+        return one_line(&hop, TEXT);
+    }
+    if let Some(answer) = answer(event) {
+        return one_line(&answer, TEXT);
+    }
     for name in ["delta", "content", "message", "prompt", "title", "status"] {
         if let Some(text) = event.get(name).and_then(Node::str).filter(|text| !text.is_empty()) {
             return one_line(&text, TEXT);

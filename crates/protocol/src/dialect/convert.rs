@@ -1,7 +1,7 @@
 //! Driving decoders and encoders: bytes in, batches through, bytes out.
 
 use super::{DecodeOptions, Decoder, Dialect, EncodeOptions, Encoder, Made, Records};
-use crate::journal::Batch;
+use crate::journal::{Batch, Event, Kind};
 use crate::json::{SyntaxError, SyntaxKind, from_utf8};
 use crate::record::{Feeder, Framing, Role, Writer, split_parsed};
 use crate::residue::{self, Frame};
@@ -86,6 +86,11 @@ impl Decoding {
     }
 }
 
+/// Whether an event says, as an envelope, what its task has said in its own events.
+fn says_again(event: &Event<'_>) -> bool {
+    event.kind() == Kind::Message && event.get("answers").is_some()
+}
+
 /// The text at hand, less a character whose last bytes have not arrived.
 fn valid_prefix(bytes: &[u8]) -> Result<&str, SyntaxError> {
     match from_utf8(bytes) {
@@ -151,7 +156,14 @@ impl Encoding {
             }
         }
         self.encoded |= !batch.events.is_empty();
-        self.encoder.batch(batch, &mut self.records);
+        let again = batch.events.iter().any(says_again) && !self.dialect.speaks_envelopes();
+        if again {
+            let mut rest = batch.clone();
+            rest.retain(|at| !batch.events.get(at).is_some_and(says_again));
+            self.encoder.batch(&rest, &mut self.records);
+        } else {
+            self.encoder.batch(batch, &mut self.records);
+        }
         self.flush(out);
     }
 

@@ -251,7 +251,8 @@ specs! {
         f("author", Text, May), f("content", Any, Must), f("contentType", Text, May),
         f("attachments", Array, May), f("intent", Text, May), f("task", Text, May),
         f("inputs", Object, May), f("outputs", Object, May), f("confidence", Object, May),
-        f("trace", Any, May), f("finishReason", FINISH, May), f("usage", Object, May)]
+        f("trace", Any, May), f("answers", Text, May), f("finishReason", FINISH, May),
+        f("usage", Object, May)]
     InternalToolMessage "internal:tool-message" "A tool's message to the model." [
         f("message", Any, May)]
     InternalToolStart "internal:tool-start" "A tool begins, for operators only." [
@@ -291,8 +292,14 @@ specs! {
         f("sourceId", Text, May), f("url", Text, May), f("title", Text, May),
         f("mediaType", Text, May), f("filename", Text, May),
         f("sourceType", OneOf(&["url", "document", "file", "reasoning-file"]), May)]
-    RouteDecided "route-decided" "The router chose an agent." [
-        f("messageId", Text, May), f("to", Text, Must), f("reason", Text, May)]
+    RouteDecided "route-decided" "The router decided who takes an envelope or one of its next actions." [
+        f("messageId", Text, May), f("action", Integer, May), f("to", Text, May),
+        f("reason", Text, May), f("code", Text, May), f("stage", OneOf(&["asks", "answers",
+        "proposes"]), May), f("arrived", Text, May), f("intent", Text, May), f("task", Text, May),
+        f("rule", Text, May),
+        f("mode", OneOf(&["parent", "mux-v1"]), May), f("model", Text, May),
+        f("score", Number, May), f("threshold", Number, May), f("hop", Integer, May),
+        f("visited", Array, May), f("made", Integer, May), f("parents", Array, May)]
     CancelRequested "cancel-requested" "Someone asked to stop a task or a tool call." [
         f("toolCallId", Text, May), f("reason", Text, May), f("requestedBy", Text, May)]
     InputExpired "input-expired" "Nobody answered in time: a question or request for credentials is closed." [

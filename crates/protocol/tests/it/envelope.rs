@@ -5,12 +5,10 @@ use std::path::Path;
 
 use selvedge_protocol::diagnostic::{Report, Severity};
 use selvedge_protocol::dialect::envelope::adapters::{
-    Adapter, Prompt, claude_to_envelope, from_envelope, gemini_to_envelope, gpt5_to_envelope,
-    ollama_to_envelope,
+    Adapter, Prompt, claude_to_envelope, deepseek_to_envelope, from_envelope, gemini_to_envelope,
+    gpt5_to_envelope, ollama_to_envelope,
 };
-use selvedge_protocol::dialect::envelope::route::{
-    Decision, Family, Lineage, Policy, Stop, Trail, decide, traced,
-};
+use selvedge_protocol::dialect::envelope::route::{Lineage, traced};
 use selvedge_protocol::dialect::{DecodeOptions, decode, detect, named};
 use selvedge_protocol::json::{Doc, Node, Raw, Style, print};
 use selvedge_protocol::validate::validate;
@@ -60,6 +58,7 @@ fn to_envelope_gives_what_the_documents_typescript_gave() {
                 let model = args.get(1).and_then(|m| m.str()).map(|m| m.into_owned());
                 ollama_to_envelope(&args[0], model.as_deref(), at)
             }
+            Adapter::DeepSeek => deepseek_to_envelope(&args[0], at),
         };
         assert_eq!(made.as_str(), compact(case.get("output").unwrap()));
     }
@@ -81,6 +80,41 @@ fn from_envelope_gives_what_the_documents_typescript_gave() {
         };
         assert_eq!(made, compact(case.get("output").unwrap()), "{}", case.raw());
     }
+}
+
+#[test]
+fn a_model_that_the_document_does_not_know_has_an_adapter_in_its_manner() {
+    for (model, adapter) in [
+        ("claude-sonnet-5", Adapter::Claude),
+        ("GPT-5", Adapter::Gpt5),
+        ("google/gemini-3-pro", Adapter::Gemini),
+        ("deepseek-chat", Adapter::DeepSeek),
+        ("llama3.2", Adapter::Ollama),
+    ] {
+        assert_eq!(Adapter::of_model(model), adapter, "{model}");
+    }
+    let asked = Doc::parse(
+        r#"{"intent":"analyze","task":"Count","inputs":{"context":"two"},"content":{"type":"json","data":[1,2]}}"#,
+    )
+    .unwrap();
+    let prompt = from_envelope(Adapter::DeepSeek, asked.root());
+    assert_eq!(
+        prompt.text(),
+        "Your intent: analyze. Answer in text, or with one Envelope v1 as JSON.\n\n\
+         Count\n\nContext: two\n\n[1,2]"
+    );
+    let at = "2025-10-10T12:34:56.789Z";
+    // What a model says is text, or data where its family has a place for data.
+    let content = |adapter: Adapter, said: &str| {
+        let made = adapter.answer("Count", said, at);
+        let content = made.doc().unwrap().root().get("content").unwrap().raw().to_owned();
+        content
+    };
+    let text = r#"{"type":"text","text":"two"}"#;
+    for adapter in [Adapter::Claude, Adapter::Gpt5, Adapter::Gemini, Adapter::DeepSeek] {
+        assert_eq!(content(adapter, "two"), text);
+    }
+    assert_eq!(content(Adapter::Gemini, r#"{"n":2}"#), r#"{"type":"json","data":{"n":2}}"#);
 }
 
 #[test]
@@ -106,61 +140,6 @@ fn traces_are_the_muxs_where_asked_for_and_direct_otherwise() {
     let made = traced(answer.root(), request.root(), &Raw::Ref("\"d\""), Lineage::Parent);
     let direct = r#"{"protocol":"multiagent-1.0","trace":{"parents":["c"],"id":"d"}}"#;
     assert_eq!(made.as_str(), direct);
-}
-
-#[test]
-fn routing_follows_the_documents_table() {
-    let to = |text: &str, trail: &Trail| {
-        decide(Doc::parse(text).unwrap().root(), &Policy::default(), trail)
-    };
-    let forward = |rule: &str, to| Decision::Forward { rule: rule.to_owned(), to };
-    let fresh = Trail::default();
-    for (intent, family) in [
-        ("plan", Family::Gpt5),
-        ("reflect", Family::Gpt5),
-        ("finalize", Family::Gpt5),
-        ("decompose", Family::Claude),
-        ("summarize", Family::Claude),
-        ("analyze", Family::Claude),
-        ("execute", Family::Gemini),
-        ("tool.call", Family::Gemini),
-        ("retrieve", Family::Gemini),
-    ] {
-        let sure = format!(r#"{{"intent":"{intent}","confidence":{{"score":0.5}}}}"#);
-        assert_eq!(to(&sure, &fresh), forward(intent, family));
-    }
-    for odd in [r#"{"intent":"route"}"#, r#"{"intent":"constructor"}"#, "{}", "[]"] {
-        assert_eq!(to(odd, &fresh), forward("reflect", Family::Gpt5));
-    }
-    let empty = Policy { rules: Vec::new(), ..Policy::default() };
-    let doc = Doc::parse("{}").unwrap();
-    assert_eq!(decide(doc.root(), &empty, &fresh), Decision::Stop(Stop::NoRule));
-}
-
-#[test]
-fn low_confidence_is_reflected_on_by_another_model_and_never_forever() {
-    let unsure = |model: &str, intent: &str| {
-        format!(
-            r#"{{"intent":"{intent}","agent":{{"model":"{model}"}},"confidence":{{"score":0.2}},"trace":{{"id":"m1"}}}}"#
-        )
-    };
-    let to = |text: &str, trail: &Trail| {
-        decide(Doc::parse(text).unwrap().root(), &Policy::default(), trail)
-    };
-    let parents = vec![Raw::Ref("\"m1\"")];
-    let mut trail = Trail::default();
-    let claude = unsure("claude-3.7-sonnet", "analyze");
-    let decided = Decision::Reflect { to: Family::Gpt5, parents: parents.clone() };
-    assert_eq!(to(&claude, &trail), decided);
-    let gpt = unsure("gpt-5", "plan");
-    assert_eq!(to(&gpt, &trail), Decision::Reflect { to: Family::Claude, parents });
-    let again = Decision::Forward { rule: "reflect".into(), to: Family::Gpt5 };
-    assert_eq!(to(&unsure("claude-3.7-sonnet", "reflect"), &trail), again);
-    trail.visited.extend(Family::ALL);
-    let on = Decision::Forward { rule: "analyze".into(), to: Family::Claude };
-    assert_eq!(to(&claude, &trail), on);
-    trail.hops = Policy::default().hop_limit;
-    assert_eq!(to(&claude, &trail), Decision::Stop(Stop::HopLimit));
 }
 
 fn events(source: &str) -> Vec<String> {

@@ -1,5 +1,6 @@
 //! Schemas of what acts on a thread takes and gives.
 
+use selvedge_protocol::dialect::envelope::INTENTS;
 use serde_json::{Map, Value, json};
 
 use super::schema::{list, named, object};
@@ -35,6 +36,84 @@ pub(super) fn components() -> Map<String, Value> {
             ),
         ),
         ("Answer", object(&[("value", json!({}))], &[("userId", text()), ("reason", text())])),
+        (
+            "Envelope",
+            object(
+                &[
+                    ("protocol", json!({"const": "multiagent-1.0"})),
+                    ("role", json!({"enum": ["agent", "user", "system", "tool"]})),
+                    ("timestamp", text()),
+                    ("intent", json!({"enum": INTENTS})),
+                    ("task", text()),
+                    ("content", json!({"type": "object"})),
+                ],
+                &[
+                    ("agent", json!({"type": "object"})),
+                    ("inputs", json!({"type": "object"})),
+                    ("outputs", json!({"type": "object"})),
+                    ("confidence", json!({"type": "object"})),
+                    ("trace", json!({"type": ["object", "string"]})),
+                ],
+            ),
+        ),
+        (
+            "Routed",
+            object(
+                &[
+                    ("thread", text()),
+                    ("cursor", named("Cursor")),
+                    ("duplicate", flag()),
+                    (
+                        "envelopes",
+                        list(object(
+                            &[("id", text()), ("decisions", list(named("RouteDecision")))],
+                            &[],
+                        )),
+                    ),
+                ],
+                &[],
+            ),
+        ),
+        (
+            "RouteDecision",
+            object(
+                &[
+                    ("to", maybe()),
+                    ("intent", maybe()),
+                    ("taskId", maybe()),
+                    ("action", json!({"type": ["integer", "null"]})),
+                    ("reason", text()),
+                ],
+                &[],
+            ),
+        ),
+        ("Actions", object(&[("actions", list(named("NextAction")))], &[])),
+        (
+            "NextAction",
+            object(
+                &[
+                    ("id", text()),
+                    ("messageId", text()),
+                    ("intent", text()),
+                    ("task", text()),
+                    ("args", json!({"type": ["object", "null"]})),
+                ],
+                &[],
+            ),
+        ),
+        ("Claim", object(&[("agent", text())], &[])),
+        (
+            "Claimed",
+            object(
+                &[
+                    ("action", named("NextAction")),
+                    ("by", text()),
+                    ("taskId", maybe()),
+                    ("cursor", named("Cursor")),
+                ],
+                &[],
+            ),
+        ),
         ("Authenticated", object(&[], &[("userId", text()), ("credential", jwe)])),
         ("Cancel", object(&[], &[("reason", text())])),
         ("Tasks", object(&[("tasks", list(named("Task"))), ("next", next())], &[])),

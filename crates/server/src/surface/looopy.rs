@@ -2,6 +2,8 @@
 
 mod invocations;
 
+pub(crate) use invocations::until;
+
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;

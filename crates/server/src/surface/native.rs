@@ -9,7 +9,7 @@ pub(crate) mod messages;
 mod shares;
 pub(crate) mod stream;
 pub(crate) mod threads;
-mod transfer;
+pub(crate) mod transfer;
 pub(crate) mod work;
 
 use axum::routing::{delete, get, patch, post};

@@ -9,6 +9,7 @@ mod branch;
 mod cancel;
 mod cut;
 mod edge;
+mod envelope;
 mod inputs;
 mod invocations;
 mod lag;

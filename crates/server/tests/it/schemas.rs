@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jsonschema::Validator;
 use reqwest::{Method, StatusCode};
+use selvedge_agents::router::Rules;
 use selvedge_agents::script::Script;
 use selvedge_agents::{Agent, Desk, Member, Worker};
 use selvedge_server::{Options, openapi, routes};
@@ -29,6 +30,8 @@ fn talk() -> Value {
          "prompt": "go on?", "requireUser": true},
         {"kind": "auth-required", "taskId": "own", "authId": "own", "authType": "oauth2",
          "prompt": "log in"},
+        {"kind": "message", "messageId": "own", "role": "agent", "content": "", "intent": "plan",
+         "outputs": {"next_actions": [{"intent": "execute", "task": "go", "args": {"n": 1}}]}},
         {"kind": "of-my-own", "anything": [1, null]},
     ])
 }
@@ -41,6 +44,11 @@ fn body(method: &Method, path: &str) -> Option<Value> {
         }),
         ("PATCH", "/api/threads/{id}") => json!({"title": "new"}),
         ("POST", "/api/threads/{id}/events") => talk(),
+        ("POST", "/envelopes") => json!({
+            "protocol": "multiagent-1.0", "role": "user", "timestamp": "2026-01-01T00:00:00Z",
+            "intent": "plan", "task": "t", "content": {"type": "text", "text": "hello"},
+        }),
+        ("POST", "/api/threads/{id}/actions/{action}/claim") => json!({"agent": "ada"}),
         ("POST", "/invocations") => json!({"prompt": "hello"}),
         ("POST", "/api/threads/{id}/messages") => json!({"content": "hello", "to": ["ada"]}),
         ("POST", "/api/threads/{id}/fork") => json!({"at": 3, "title": "other"}),
@@ -73,9 +81,11 @@ fn check(what: &str, validator: &Validator, value: &Value) {
 
 #[tokio::test]
 async fn answers_are_what_the_description_says() {
+    let mut rules = Rules::none();
+    rules.agents.insert("plan".to_owned(), "ada".to_owned());
     let ada = Agent::new("ada", Arc::new(Script::saying("hi")));
     let own = Worker { id: "own".to_owned(), lease: std::time::Duration::from_secs(60) };
-    let agents = Some(Desk::new([ada.into(), Member::Worker(own)]));
+    let agents = Some(Desk::routed([ada.into(), Member::Worker(own)], rules));
     let options = Options { agents, ..Options::default() };
     let site = Site::start_with(options, &[]).await.0;
     site.thread("own").await;

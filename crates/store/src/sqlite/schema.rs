@@ -263,6 +263,13 @@ CREATE INDEX lease_by_end ON lease (until);
 CREATE INDEX task_by_agent ON task (agent, began_at, thread, nth)
     WHERE wanted = 1 AND ended IS NULL;
 ",
+    "
+-- Tasks that the router made, and whose end it has taken up.
+ALTER TABLE task ADD COLUMN routed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE task ADD COLUMN answered INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX task_unanswered ON task (thread, nth)
+    WHERE routed = 1 AND answered = 0 AND ended IS NOT NULL;
+",
 ];
 
 /// Tables that are made from events, in [`super::project`].

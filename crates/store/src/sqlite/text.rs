@@ -29,6 +29,8 @@ pub(super) fn said(
         return Ok(None);
     }
     let said = match kind {
+        // What a task said is found where it said it.
+        Kind::Message if event.get("answers").is_some() => None,
         Kind::Message | Kind::ContentComplete => event.get("content").map(|content| {
             let mut out = String::new();
             parts(content, &mut out);

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use selvedge_protocol::dialect::envelope::route::Family;
+use selvedge_protocol::dialect::envelope::route::{Family, Lineage};
 
 use super::Check;
 use crate::config::file::{self, Budget};
 use crate::config::plan::{Agent, Kind, Model};
 use crate::config::source::join;
-use crate::router::Rules;
+use crate::router::{NextActions, Rules};
 
 impl Check<'_> {
     /// Where envelopes go: the document's rules, and over them those of the file.
@@ -29,11 +29,19 @@ impl Check<'_> {
             }
             rules.insert(intent.name().to_owned(), agent);
         }
-        let (threshold, hops) = (said.threshold, said.hops);
         Rules {
             agents: rules,
-            threshold: threshold.unwrap_or(usual.threshold),
-            hops: hops.unwrap_or(usual.hops),
+            threshold: said.threshold.unwrap_or(usual.threshold),
+            hops: said.hops.unwrap_or(usual.hops),
+            tasks: said.tasks.unwrap_or(usual.tasks),
+            next_actions: match said.next_actions {
+                file::NextActions::Claim => NextActions::Claim,
+                file::NextActions::Queue => NextActions::Queue,
+            },
+            lineage: match said.mode {
+                file::Mode::Parent => Lineage::Parent,
+                file::Mode::MuxV1 => Lineage::MuxV1,
+            },
         }
     }
 

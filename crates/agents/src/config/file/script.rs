@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::Period;
+use super::{Intent, Period};
 use crate::model::{ThoughtType, Verbosity};
 
 /// What an agent without a model says.
@@ -45,6 +45,28 @@ pub struct Line {
     pub calls: Vec<Call>,
     /// Fails instead, after what was said.
     pub fail: Option<Fail>,
+    /// What the answer advances, as an envelope; what was asked for, if it is not said.
+    pub intent: Option<Intent>,
+    /// How sure it is, from 0 to 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub confidence: Option<f64>,
+    /// Why it is as sure as that.
+    pub rationale: String,
+    /// What may be done next.
+    pub next: Vec<Proposal>,
+}
+
+/// What may be done next.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Proposal {
+    /// What it advances.
+    pub intent: Intent,
+    /// What is to be done.
+    pub task: String,
+    /// With what.
+    #[serde(default)]
+    pub args: Map<String, Value>,
 }
 
 /// A whole thought that is shared.

@@ -26,11 +26,22 @@ pub(super) struct Writer {
     parts: HashMap<String, (Option<Raw<'static>>, Raw<'static>)>,
     /// What each task said last, and all of it, as string bodies.
     said: HashMap<String, (String, String)>,
+    /// Tasks that the router made: what they say last comes again, as an envelope.
+    routed: HashSet<String>,
+    held: HashMap<String, Held>,
     files: Vec<(String, Artifact)>,
     used: HashSet<String>,
     minted: u32,
     pending: Vec<Draft>,
     step: Step,
+}
+
+/// What a task said that may be its answer.
+struct Held {
+    draft: Draft,
+    message: Option<Raw<'static>>,
+    /// Its text, as a string body.
+    body: String,
 }
 
 /// Whether a model call is open that may still tell its cost.
@@ -51,6 +62,8 @@ impl Writer {
             calls: HashMap::new(),
             parts: HashMap::new(),
             said: HashMap::new(),
+            routed: HashSet::new(),
+            held: HashMap::new(),
             files: Vec::new(),
             used: HashSet::new(),
             minted: 0,
@@ -68,6 +81,9 @@ impl Writer {
             self.time = time.to_owned();
         }
         self.agents.see(event);
+        if event.kind() == Kind::RouteDecided {
+            self.routed.extend(event.get("taskId").map(ToString::to_string));
+        }
     }
 
     fn event(&mut self, event: &Event<'_>, out: &mut Records) {
@@ -86,6 +102,10 @@ impl Writer {
 
     fn signal(&mut self, task: &str, event: Option<&Event<'_>>, signal: Signal, out: &mut Records) {
         let whole = event.is_some_and(|e| e.kind() == Kind::Message);
+        if matches!(signal, Signal::TextStarted { .. } | Signal::Call { .. } | Signal::StepStarted)
+        {
+            self.release(task, out);
+        }
         match (signal, event) {
             (Signal::TextStarted { id }, Some(event)) if !whole => {
                 let message = event.get("messageId").map(Raw::to_owned);
@@ -102,7 +122,11 @@ impl Writer {
                     all.push_str(&body);
                     let agent = self.agent(task, event);
                     let draft = Draft::said("agent", agent, time, &body);
-                    self.add(draft, message.as_ref(), None, out);
+                    if self.routed.contains(task) {
+                        self.held.insert(task.to_owned(), Held { draft, message, body });
+                    } else {
+                        self.add(draft, message.as_ref(), None, out);
+                    }
                 }
             }
             (Signal::Call { arguments, .. }, Some(event)) => {
@@ -118,7 +142,11 @@ impl Writer {
                 self.step = Step::Open;
             }
             (Signal::StepFinished, Some(event)) => {
-                self.cost(event.get("usage").and_then(write::cost));
+                let cost = event.get("usage").and_then(write::cost);
+                match self.held.get_mut(task) {
+                    Some(held) => held.draft.cost = cost,
+                    None => self.cost(cost),
+                }
                 self.step = Step::Closed;
                 self.flush(out);
             }
@@ -134,6 +162,13 @@ impl Writer {
             }
             (Signal::Event, Some(event)) => self.other(task, event, out),
             _ => {}
+        }
+    }
+
+    /// Lets what a task said go out: it was not its answer, or the answer says something else.
+    fn release(&mut self, task: &str, out: &mut Records) {
+        if let Some(held) = self.held.remove(task) {
+            self.add(held.draft, held.message.as_ref(), None, out);
         }
     }
 
@@ -185,8 +220,21 @@ impl Writer {
     }
 
     fn message(&mut self, event: &Event<'_>, out: &mut Records) {
+        if let Some(task) = event.get("answers").map(ToString::to_string) {
+            let said = event.body("content").map(text::minimal);
+            let held = self.held.get(&task).map(|held| text::minimal(&held.body));
+            if said.is_some() && said == held {
+                self.held.remove(&task);
+            }
+            self.release(&task, out);
+        }
         let draft = Draft::message(event, self.time(Some(event)));
+        // One that has its trace has its cost; only order holds it back.
+        let whole = draft.given_id().is_some();
         self.add(draft, event.get("messageId"), None, out);
+        if whole && (self.step == Step::Closed || self.pending.len() == 1) {
+            self.flush(out);
+        }
     }
 
     fn call(&mut self, task: &str, event: &Event<'_>, arguments: &Raw<'_>, out: &mut Records) {
@@ -306,6 +354,11 @@ impl Encoder for Writer {
         self.flow.finish(&mut |task, _, signal| signals.push((task.to_owned(), signal)));
         for (task, signal) in signals {
             self.signal(&task, None, signal, out);
+        }
+        let mut held: Vec<String> = self.held.keys().cloned().collect();
+        held.sort();
+        for task in held {
+            self.release(&task, out);
         }
         for (_, artifact) in std::mem::take(&mut self.files) {
             self.add(artifact.draft(), None, None, out);

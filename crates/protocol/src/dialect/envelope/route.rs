@@ -1,11 +1,7 @@
-//! The document's routing rules as data: which model family an envelope goes to next.
+//! The document's routing table as data, and what an answer's trace is.
 //!
-//! Pure functions; whoever sends the envelopes keeps the [`Trail`]. Where the document's mux goes
-//! wrong, this does not: a rule is one of the table's own keys (`constructor` is none), a missing
-//! `reflect` rule is an answer and no exception, parents are ids, and a chain of low confidence
-//! ends.
-
-use std::collections::BTreeSet;
+//! Who decides is the router of `selvedge-agents`; here is only what the document says. Where its
+//! mux goes wrong, this does not: parents are ids, and what has none has no parent.
 
 use crate::json::{Node, Raw, Style, print, quote};
 
@@ -23,9 +19,6 @@ pub enum Family {
 }
 
 impl Family {
-    /// Every family, in the order they are asked to reflect.
-    pub const ALL: [Family; 3] = [Family::Gpt5, Family::Claude, Family::Gemini];
-
     /// The family of a model, by its name.
     pub fn of_model(model: &str) -> Option<Self> {
         let model = model.to_ascii_lowercase();
@@ -36,19 +29,8 @@ impl Family {
     }
 }
 
-/// Where intents go, and when to think again.
-#[derive(Debug, Clone)]
-pub struct Policy {
-    /// Intent to family.
-    pub rules: Vec<(String, Family)>,
-    /// Confidence below this is reflected on.
-    pub threshold: f64,
-    /// Envelopes that a chain may have.
-    pub hop_limit: usize,
-}
-
-/// The document's table.
-const RULES: &[(&str, Family)] = &[
+/// The document's table: which family takes which intent.
+pub const TABLE: &[(&str, Family)] = &[
     ("plan", Family::Gpt5),
     ("reflect", Family::Gpt5),
     ("finalize", Family::Gpt5),
@@ -60,89 +42,8 @@ const RULES: &[(&str, Family)] = &[
     ("retrieve", Family::Gemini),
 ];
 
-impl Default for Policy {
-    /// The document's rules: below 0.5 is low, and a chain ends after 16 hops.
-    fn default() -> Self {
-        let rules = RULES.iter().map(|(intent, to)| ((*intent).to_owned(), *to)).collect();
-        Self { rules, threshold: 0.5, hop_limit: 16 }
-    }
-}
-
-impl Policy {
-    /// The family that a rule names.
-    pub fn rule(&self, intent: &str) -> Option<Family> {
-        self.rules.iter().find(|(key, _)| key == intent).map(|(_, family)| *family)
-    }
-}
-
-/// Where a chain of envelopes has been.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Trail {
-    /// Envelopes so far.
-    pub hops: usize,
-    /// Families that answered already.
-    pub visited: BTreeSet<Family>,
-}
-
-/// What to do with an envelope.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
-    /// Pass it on for what it intends.
-    Forward {
-        /// The rule that matched: the envelope's intent, or `reflect` where it has none.
-        rule: String,
-        /// To whom.
-        to: Family,
-    },
-    /// Ask another model to reflect on it, with these parents.
-    Reflect {
-        /// To whom.
-        to: Family,
-        /// The envelope's id, as JSON; empty if it has none and one must be minted first.
-        parents: Vec<Raw<'static>>,
-    },
-    /// Go no further.
-    Stop(Stop),
-}
-
-/// Why an envelope goes no further.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
-    /// No rule for the intent, and none to reflect.
-    NoRule,
-    /// The chain is as long as it may be.
-    HopLimit,
-}
-
-/// Decides where an envelope goes.
-///
-/// Low confidence goes to `reflect` on a family that neither wrote the envelope nor answered in
-/// the chain before; if there is none, or if the envelope is a reflection itself, it goes on by
-/// its intent. No confidence is not low confidence.
-pub fn decide(envelope: Node<'_, '_>, policy: &Policy, trail: &Trail) -> Decision {
-    if trail.hops >= policy.hop_limit {
-        return Decision::Stop(Stop::HopLimit);
-    }
-    let intent = envelope.get("intent").and_then(|i| i.str()).unwrap_or_default();
-    let score = envelope.pointer("/confidence/score").and_then(Node::f64);
-    if intent != "reflect" && score.is_some_and(|score| score < policy.threshold) {
-        let writer = envelope.pointer("/agent/model").and_then(|m| m.str());
-        let writer = writer.and_then(|model| Family::of_model(&model));
-        let preferred = policy.rule("reflect");
-        let other = preferred
-            .into_iter()
-            .chain(Family::ALL)
-            .find(|family| Some(*family) != writer && !trail.visited.contains(family));
-        if let Some(to) = other {
-            return Decision::Reflect { to, parents: id(envelope).into_iter().collect() };
-        }
-    }
-    let rule = if policy.rule(&intent).is_some() { intent.as_ref() } else { "reflect" };
-    match policy.rule(rule) {
-        Some(to) => Decision::Forward { rule: rule.to_owned(), to },
-        None => Decision::Stop(Stop::NoRule),
-    }
-}
+/// Confidence below this is reflected on.
+pub const THRESHOLD: f64 = 0.5;
 
 /// An envelope's id as JSON: `trace.id`, a `trace` that is a string, or a top-level `id`.
 pub fn id(envelope: Node<'_, '_>) -> Option<Raw<'static>> {
@@ -160,6 +61,21 @@ pub enum Lineage {
     MuxV1,
 }
 
+impl Lineage {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parent => "parent",
+            Self::MuxV1 => "mux-v1",
+        }
+    }
+
+    /// The one of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Parent, Self::MuxV1].into_iter().find(|lineage| lineage.name() == name)
+    }
+}
+
 /// The answer as it leaves the router: `answer` with the protocol's name, and a trace that has
 /// `new_id` (a JSON string) and the parents it has as the answer to `request`.
 pub fn traced(
@@ -174,7 +90,8 @@ pub fn traced(
     Raw::owned(with(Some(answer), &[("protocol", quote(PROTOCOL)), ("trace", trace)]))
 }
 
-fn parents(request: Node<'_, '_>, lineage: Lineage) -> String {
+/// The parents that an answer to `request` has, as a JSON array.
+pub fn parents(request: Node<'_, '_>, lineage: Lineage) -> String {
     let mut list: Vec<String> = Vec::new();
     match lineage {
         Lineage::Parent => list.extend(id(request).map(|id| id.to_string())),

@@ -85,7 +85,8 @@ pub(super) async fn invoke(
     filter.descendants = Descendants::Included;
     let kind = Kind { format: Format::Native, filter };
     let before = appended.first.saturating_sub(1);
-    turn(app, &id, appended.thread, kind, before, tasks).await
+    let ending = ended(app.clone(), appended.thread.clone(), before, tasks).boxed();
+    until(app, &id, appended.thread, kind, before, ending).await
 }
 
 fn session(headers: &HeaderMap) -> Result<String, Error> {
@@ -172,14 +173,14 @@ async fn resume(
     Ok((first, tasks))
 }
 
-/// What happens in the tasks, until all of them are over or wait for someone.
-async fn turn(
+/// What happens after an entry, until the one that is found to be the last.
+pub(crate) async fn until(
     app: App,
     id: &str,
     thread: ThreadRef,
     kind: Kind,
     before: u64,
-    tasks: Vec<String>,
+    ending: BoxFuture<'static, u64>,
 ) -> Result<Response, Error> {
     let start =
         Start::After(Place { cursor: Cursor { epoch: thread.epoch, seq: before }, records: 0 });
@@ -188,7 +189,6 @@ async fn turn(
     let open = move || Reader::open(&shared, &snapshot, &of, &kind, start);
     let reader = tokio::task::spawn_blocking(open).await;
     let reader = reader.map_err(|e| Error::new(ErrorCode::Internal, e.to_string()))??;
-    let ending = ended(app, thread, before, tasks).boxed();
     let state = Some((reader, End::Sought(ending)));
     let bytes = stream::unfold(state, |state| async {
         let (mut reader, mut end) = state?;

@@ -92,7 +92,7 @@ pub(crate) async fn export(
 }
 
 /// A thread in a dialect, under an id.
-pub(super) async fn exported(
+pub(crate) async fn exported(
     app: &App,
     query: &Query<'_>,
     id: String,

@@ -23,6 +23,9 @@ pub(super) struct Task {
     announced: bool,
     /// Whether someone here is to do it.
     wanted: bool,
+    /// Whether the router made it, and whether it has taken up its end.
+    routed: bool,
+    answered: bool,
     /// Whether its model calls told their usage.
     pub(super) told: bool,
     began: i64,
@@ -50,6 +53,8 @@ impl Task {
             state: TaskState::Created,
             announced: false,
             wanted: false,
+            routed: false,
+            answered: false,
             told: false,
             began: seen.seq as i64,
             began_at: seen.at,
@@ -74,6 +79,13 @@ pub(super) fn apply(
     thread: &mut Thread,
     seen: &Seen<'_, '_>,
 ) -> rusqlite::Result<()> {
+    if seen.event.kind() == Kind::Message
+        && let Some(id) = seen.id("answers")
+    {
+        let task = get(conn, thread, &id, seen)?;
+        task.is_changed |= !task.answered;
+        task.answered = true;
+    }
     let Some(id) = seen.id("taskId") else { return Ok(()) };
     let agent = seen.id("agentId").or_else(|| {
         let agent = seen.event.at("metadata", "/agentId")?;
@@ -100,6 +112,10 @@ pub(super) fn apply(
         kind == Kind::TaskCreated && seen.event.get("dispatched").and_then(Raw::bool) == Some(true);
     if dispatched && !task.wanted && is_of_here(conn, num, seen)? {
         task.wanted = true;
+        task.is_changed = true;
+    }
+    if kind == Kind::RouteDecided && !task.routed && is_of_here(conn, num, seen)? {
+        task.routed = true;
         task.is_changed = true;
     }
     let now = task.bearing();
@@ -217,7 +233,7 @@ pub(super) fn get<'t>(
         Entry::Vacant(unknown) => {
             let mut find = conn.prepare_cached(
                 "SELECT nth, parent, agent, initiator, model, state, announced, told, began, \
-                     began_at, ended, ended_at, wanted FROM task WHERE thread = ?1 AND id = ?2",
+                     began_at, ended, ended_at, wanted, routed, answered FROM task WHERE thread = ?1 AND id = ?2",
             )?;
             let found = find.query_row(params![thread.num, id], read).optional()?;
             let task = found.unwrap_or_else(|| {
@@ -241,6 +257,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Task> {
         state: TaskState::named(&state).unwrap_or(TaskState::Created),
         announced: row.get(6)?,
         wanted: row.get(12)?,
+        routed: row.get(13)?,
+        answered: row.get(14)?,
         told: row.get(7)?,
         began: row.get(8)?,
         began_at: row.get(9)?,
@@ -258,10 +276,11 @@ pub(super) fn write(
 ) -> rusqlite::Result<()> {
     let mut write = conn.prepare_cached(
         "INSERT INTO task (thread, id, nth, parent, agent, initiator, model, state, announced, \
-             told, began, began_at, ended, ended_at, wanted) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
+             told, began, began_at, ended, ended_at, wanted, routed, answered) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) \
          ON CONFLICT DO UPDATE SET parent = ?4, agent = ?5, initiator = ?6, model = ?7, \
-             state = ?8, announced = ?9, told = ?10, ended = ?13, ended_at = ?14, wanted = ?15",
+             state = ?8, announced = ?9, told = ?10, ended = ?13, ended_at = ?14, wanted = ?15, \
+             routed = ?16, answered = ?17",
     )?;
     write.execute(params![
         thread,
@@ -278,7 +297,9 @@ pub(super) fn write(
         task.began_at,
         task.ended.map(|(seq, _)| seq),
         task.ended.map(|(_, at)| at),
-        task.wanted
+        task.wanted,
+        task.routed,
+        task.answered
     ])?;
     task.is_changed = false;
     Ok(())

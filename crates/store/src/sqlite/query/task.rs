@@ -25,13 +25,43 @@ pub(crate) fn wanted(
     limit: usize,
     after: Option<&Place>,
 ) -> Result<Listed<Wanted>, ReadError> {
-    let [thread, nth] = after.map_or(Ok([-1, -1]), Place::numbers)?;
-    let mut find = conn.prepare_cached(
+    listed(
+        conn,
         "SELECT t.tenant, t.id, k.id, k.agent, k.thread, k.nth \
          FROM task k INDEXED BY task_wanted JOIN thread t ON t.num = k.thread \
          WHERE k.wanted = 1 AND k.ended IS NULL AND (k.thread, k.nth) > (?1, ?2) \
              AND t.deleted IS NULL AND k.agent IS NOT NULL ORDER BY k.thread, k.nth LIMIT ?3",
-    )?;
+        limit,
+        after,
+    )
+}
+
+/// A page of tasks that the router made and that are over, but whose end it has not taken up.
+pub(crate) fn unanswered(
+    conn: &Connection,
+    limit: usize,
+    after: Option<&Place>,
+) -> Result<Listed<Wanted>, ReadError> {
+    listed(
+        conn,
+        "SELECT t.tenant, t.id, k.id, k.agent, k.thread, k.nth \
+         FROM task k INDEXED BY task_unanswered JOIN thread t ON t.num = k.thread \
+         WHERE k.routed = 1 AND k.answered = 0 AND k.ended IS NOT NULL \
+             AND (k.thread, k.nth) > (?1, ?2) \
+             AND t.deleted IS NULL AND k.agent IS NOT NULL ORDER BY k.thread, k.nth LIMIT ?3",
+        limit,
+        after,
+    )
+}
+
+fn listed(
+    conn: &Connection,
+    select: &str,
+    limit: usize,
+    after: Option<&Place>,
+) -> Result<Listed<Wanted>, ReadError> {
+    let [thread, nth] = after.map_or(Ok([-1, -1]), Place::numbers)?;
+    let mut find = conn.prepare_cached(select)?;
     let rows = find.query_map(params![thread, nth, probe(limit)], |row| {
         let key = ThreadKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?);
         let wanted = Wanted { thread: key, task: row.get(2)?, agent: row.get(3)? };
