@@ -4,8 +4,13 @@
 //! nothing that the journal does not: stopped at any point, another goes on.
 
 mod act;
+mod budget;
+mod fit;
+mod gate;
 mod ledger;
+mod measure;
 mod progress;
+mod spending;
 mod think;
 
 use progress::Consulted;
@@ -15,12 +20,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use selvedge_protocol::journal::transcript::ActionKind;
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Doc, Raw, from_utf8};
 use selvedge_protocol::perspective::History;
 use selvedge_store::{AppendError, Guard, ThreadKey};
 use tokio::task::JoinSet;
 
+use self::budget::Raises;
+use self::gate::{Gate, until};
+use self::measure::Measure;
+use self::spending::Spending;
 use crate::agent::Agent;
 use crate::journal::{Journal, JournalError, Thread, Writer};
 use crate::tool::builtin;
@@ -44,6 +54,12 @@ pub struct Turn {
     writer: Writer,
     progress: Progress,
     history: History,
+    /// What was spent in the thread, and what was said of it.
+    spending: Spending,
+    raises: Raises,
+    measure: Measure,
+    /// The action of the history that this turn answers.
+    heard: usize,
     /// Tools at work for this turn, by their calls.
     tools: JoinSet<(String, Result<(), JournalError>)>,
     running: HashSet<String>,
@@ -66,6 +82,10 @@ impl Turn {
             writer,
             progress: Progress::new(task),
             history: History::new(),
+            spending: Spending::default(),
+            raises: Raises::default(),
+            measure: Measure::default(),
+            heard: 0,
             tools: JoinSet::new(),
             running: HashSet::new(),
         };
@@ -80,19 +100,29 @@ impl Turn {
             match self.progress.next() {
                 Next::Over => return Ok(Left::Over),
                 Next::Supersede => {
-                    let void = Event::new(Kind::AttemptSuperseded).with_str("reason", "restarted");
+                    let void = self.void("restarted");
                     self.writer.append(vec![void]).await?;
                 }
-                Next::Think => self.think().await?,
+                Next::Think => match self.gate().await? {
+                    Gate::Go => self.think().await?,
+                    Gate::Stay => return Ok(Left::Waiting),
+                    Gate::Again => {}
+                },
                 Next::Finish => self.finish().await?,
                 Next::Act(calls) => {
-                    let new: Vec<Call> =
+                    let mut new: Vec<Call> =
                         calls.into_iter().filter(|call| !self.running.contains(&call.id)).collect();
-                    if new.is_empty() {
-                        self.wait().await?;
+                    if new.iter().any(|call| self.calls_agent(call)) {
+                        match self.gate().await? {
+                            Gate::Go => {}
+                            Gate::Stay => new.retain(|call| !self.calls_agent(call)),
+                            Gate::Again => continue,
+                        }
                     }
-                    for call in new {
-                        self.act(call);
+                    match new.is_empty() {
+                        true if self.tools.is_empty() => return Ok(Left::Waiting),
+                        true => self.wait().await?,
+                        false => new.into_iter().for_each(|call| self.act(call)),
                     }
                 }
                 Next::Wait if self.tools.is_empty() => {
@@ -118,7 +148,14 @@ impl Turn {
                 if event.get("providerName").is_none_or(|by| !by.is(builtin::SHARED)) {
                     self.history.apply(&event);
                 }
+                self.spending.apply(&event, entry.at);
+                self.raises.apply(&event, &mut self.spending);
+                self.measure.apply(&event);
                 self.called(&event);
+                let is_own = event.str("taskId").is_some_and(|task| task == self.task);
+                if event.kind() == Kind::TaskCreated && is_own {
+                    self.hear();
+                }
             }
         }
         Ok(!entries.is_empty())
@@ -134,12 +171,22 @@ impl Turn {
                 .with("content", Raw::owned(prompt.as_str().to_owned()))
                 .with_some("taskId", event.get("subtaskId").map(Raw::to_owned));
             self.history.apply(&asked);
+            self.hear();
         }
     }
 
-    /// Waits until a tool has ended or there is more in the journal.
+    /// What was said last is what this turn answers.
+    fn hear(&mut self) {
+        let actions = self.history.transcript.actions();
+        let last = actions.iter().rposition(|action| action.kind == ActionKind::UserMessage);
+        self.heard = last.unwrap_or(actions.len());
+    }
+
+    /// Waits until a tool has ended, there is more in the journal, or the time is over.
     async fn wait(&mut self) -> Result<(), JournalError> {
+        let end = self.deadline();
         tokio::select! {
+            () = until(end) => self.timed_out().await,
             Some(ended) = self.tools.join_next() => self.ended(ended),
             more = self.thread.more() => more,
         }
@@ -174,22 +221,24 @@ impl Turn {
         if !artifacts.is_empty() {
             done = done.with("artifacts", Raw::owned(format!("[{}]", artifacts.join(","))));
         }
-        self.end(done).await
+        self.end(vec![done]).await
     }
 
-    /// Says that the task failed.
+    /// Says that the task failed, and how all that it began ends with it.
     async fn fail(&mut self, code: &str, message: &str) -> Result<(), JournalError> {
+        let mut events = self.ends(message);
         let failed = Event::new(Kind::TaskStatus)
             .with("status", Raw::Ref("\"failed\""))
             .with_str("code", code)
             .with_str("message", message);
-        self.end(failed).await
+        events.push(failed);
+        self.end(events).await
     }
 
     /// Ends the task, unless it has ended.
-    async fn end(&mut self, event: Event<'static>) -> Result<(), JournalError> {
+    async fn end(&mut self, events: Vec<Event<'static>>) -> Result<(), JournalError> {
         let guard = Guard::Running { task: self.task.clone() };
-        match self.writer.append_if(guard, vec![event]).await {
+        match self.writer.append_if(guard, events).await {
             // Someone else has ended it: that is in the journal.
             Err(JournalError::Append(AppendError::Instead(_))) => Ok(()),
             other => other.map(|_| ()),

@@ -49,7 +49,7 @@ impl FailureKind {
             Self::Connection => "model_connection",
             Self::Provider => "model_error",
             Self::Unauthorized => "model_unauthorized",
-            Self::TooLong => "model_context_length",
+            Self::TooLong => "context_too_long",
             Self::Refused => "model_refused",
         }
     }
@@ -125,7 +125,7 @@ const TOO_LONG: &[&str] = &[
 
 impl Failure {
     /// A failure that nobody gave a time for.
-    pub(super) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), retry_after: None }
     }
 

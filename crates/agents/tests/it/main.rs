@@ -5,11 +5,14 @@
 mod artifact;
 mod ask;
 mod auth;
+mod budget;
 mod config;
+mod context;
 mod document;
 mod http;
 mod mcp;
 mod model;
 mod runner;
 mod stage;
+mod timeout;
 mod turn;

@@ -263,6 +263,12 @@ CREATE INDEX lease_by_end ON lease (until);
 CREATE INDEX task_by_agent ON task (agent, began_at, thread, nth)
     WHERE wanted = 1 AND ended IS NULL;
 ",
+    "
+-- How urgent an answer is; 1 is as usual. By the negative, so that the urgent come first.
+ALTER TABLE inbox ADD COLUMN urgency INTEGER NOT NULL DEFAULT 1;
+CREATE INDEX inbox_open_by_urgency ON inbox (tenant, -urgency, at, thread, seq)
+    WHERE closed IS NULL;
+",
 ];
 
 /// Tables that are made from events, in [`super::project`].
