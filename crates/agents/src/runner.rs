@@ -20,6 +20,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::agent::{Agent, Member};
+use crate::config::file::WhileWaiting;
 use crate::journal::{Journal, JournalError};
 use crate::turn::{Left, Turn};
 
@@ -40,6 +41,8 @@ pub struct Desk {
 
 struct Shared {
     members: BTreeMap<String, Member>,
+    /// What a message does to a task that waits, by agent.
+    waiting: BTreeMap<String, WhileWaiting>,
     tasks: Mutex<Tasks>,
     /// Something is to be started.
     ready: Notify,
@@ -118,11 +121,26 @@ enum News {
 impl Desk {
     /// The desk of these.
     pub fn new<M: Into<Member>>(members: impl IntoIterator<Item = M>) -> Self {
+        Self::with_waiting(members, [])
+    }
+
+    /// The desk of these, and what a user's message does while a task of one of them waits for an
+    /// answer; it queues, if nothing is said.
+    pub fn with_waiting<M: Into<Member>>(
+        members: impl IntoIterator<Item = M>,
+        waiting: impl IntoIterator<Item = (String, WhileWaiting)>,
+    ) -> Self {
         let members = members.into_iter().map(Into::into);
         let members = members.map(|member: Member| (member.id().to_owned(), member)).collect();
+        let waiting = waiting.into_iter().collect();
         let (tasks, ready, news) = (Mutex::default(), Notify::new(), watch::Sender::new(0));
-        let shared = Shared { members, tasks, ready, news };
+        let shared = Shared { members, waiting, tasks, ready, news };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// What a user's message does while a task of an agent waits for an answer.
+    pub fn while_waiting(&self, agent: &str) -> WhileWaiting {
+        self.shared.waiting.get(agent).copied().unwrap_or_default()
     }
 
     /// Who has that id.

@@ -7,6 +7,7 @@ mod act;
 mod budget;
 mod fit;
 mod gate;
+mod hearing;
 mod ledger;
 mod measure;
 mod progress;
@@ -29,6 +30,7 @@ use tokio::task::JoinSet;
 
 use self::budget::Raises;
 use self::gate::{Gate, until};
+use self::hearing::Hearing;
 use self::measure::Measure;
 use self::spending::Spending;
 use crate::agent::Agent;
@@ -58,6 +60,7 @@ pub struct Turn {
     spending: Spending,
     raises: Raises,
     measure: Measure,
+    hearing: Hearing,
     /// The action of the history that this turn answers.
     heard: usize,
     /// Tools at work for this turn, by their calls.
@@ -85,6 +88,7 @@ impl Turn {
             spending: Spending::default(),
             raises: Raises::default(),
             measure: Measure::default(),
+            hearing: Hearing::default(),
             heard: 0,
             tools: JoinSet::new(),
             running: HashSet::new(),
@@ -151,6 +155,7 @@ impl Turn {
                 self.spending.apply(&event, entry.at);
                 self.raises.apply(&event, &mut self.spending);
                 self.measure.apply(&event);
+                self.hearing.apply(&event, &self.agent.id, &self.spending, &mut self.history);
                 self.called(&event);
                 let is_own = event.str("taskId").is_some_and(|task| task == self.task);
                 if event.kind() == Kind::TaskCreated && is_own {

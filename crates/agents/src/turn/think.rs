@@ -27,6 +27,7 @@ impl Turn {
         let Some(mind) = self.agent.minds.get(self.progress.mind).cloned() else {
             return self.fail("no_model", "there is no model left to ask").await;
         };
+        self.hearing.begins(&self.task, &mut self.history);
         let tools = self.agent.all_tools().await;
         let specs: Vec<_> = tools.iter().map(|tool| tool.spec.clone()).collect();
         let iteration = self.progress.iterations + 1;

@@ -122,6 +122,36 @@ async fn what_does_not_fit_is_left_out_the_oldest_first_and_the_journal_stays() 
 }
 
 #[tokio::test]
+async fn a_message_that_waits_for_its_turn_is_heard_when_its_turn_comes() {
+    let stage = Stage::new("nothing").await;
+    let made = |task: &str| {
+        json!({"kind": "task-created", "taskId": task, "messageId": task, "initiator": "user",
+               "agentId": "ada", "dispatched": true})
+    };
+    let said = |id: &str, text: &str| json!({"kind": "message", "role": "user", "messageId": id, "content": text});
+    for event in [said("u", "the first"), made("u"), said("v", "the second"), made("v")] {
+        stage.append(&event.to_string()).await;
+    }
+    let listener = Listener::new(usize::MAX);
+    // The second waits for the first, whoever is asked to do it.
+    assert_eq!(stage.run_shared(agent(&listener, ""), "v").await, Left::Waiting);
+    assert_eq!(stage.run_shared(agent(&listener, ""), "u").await, Left::Over);
+    assert_eq!(stage.run_shared(agent(&listener, ""), "v").await, Left::Over);
+    let heard = listener.heard();
+    assert!(heard[0].contains("the first") && !heard[0].contains("the second"), "{}", heard[0]);
+    let places = ["the first", "hi", "the second"].map(|words| heard[1].rfind(words).unwrap());
+    assert!(places.is_sorted(), "{}", heard[1]);
+    let answered = json!({"kind": "input-received", "inputId": "i", "providedBy": "user",
+        "value": true, "metadata": {"messageId": "w"}});
+    for event in [said("w", "yes, please"), answered, said("x", "the third"), made("x")] {
+        stage.append(&event.to_string()).await;
+    }
+    stage.run_shared(agent(&listener, ""), "x").await;
+    let last = listener.heard().pop().unwrap();
+    assert!(!last.contains("yes, please") && last.contains("the third"), "{last}");
+}
+
+#[tokio::test]
 async fn what_can_never_fit_is_not_sent() {
     let stage = Stage::new(&"word ".repeat(2000)).await;
     let listener = Listener::new(usize::MAX);

@@ -52,7 +52,8 @@ fn desk(config: &Config) -> Result<Desk, Error> {
             tracing::warn!(agent, "agents elsewhere are not run yet: it does nothing");
         }
     }
-    Ok(Desk::new(agents))
+    let waiting = config.agents.iter().map(|agent| (agent.id.clone(), agent.while_waiting));
+    Ok(Desk::with_waiting(agents, waiting))
 }
 
 /// Begins the demonstration, the first time.

@@ -39,7 +39,8 @@ enum Expected {
 }
 
 fn expected(route: &Route, caller: &Caller, whose: Whose) -> Expected {
-    let about_a_thread = route.path.contains('{') || route.path == "/api/stream";
+    let named = ["/api/stream", "/api/usage"];
+    let about_a_thread = route.path.contains('{') || named.contains(&route.path);
     match (&caller.grants, route.scope) {
         (_, Scope::Nobody) => Expected::Admitted,
         // The token in the path is all that counts, whatever key comes with it.
@@ -74,7 +75,9 @@ fn path(route: &Route, whose: Whose, shared: &Shared) -> String {
             part => part,
         });
     }
-    path + &format!("?threads={id}&with={id}&thread=made-{id}")
+    // An import makes the thread that it names.
+    let made = if route.path == "/api/import" { "made-" } else { "" };
+    path + &format!("?threads={id}&with={id}&thread={made}{id}")
 }
 
 /// A body that is good for a route; some acts can be done but once, and are refused as done.

@@ -264,9 +264,9 @@ CREATE INDEX task_by_agent ON task (agent, began_at, thread, nth)
     WHERE wanted = 1 AND ended IS NULL;
 ",
     "
--- How urgent an answer is; 1 is as usual. By the negative, so that the urgent come first.
+-- How urgent an answer is; 1 is as usual, and 2 is now; those come first.
 ALTER TABLE inbox ADD COLUMN urgency INTEGER NOT NULL DEFAULT 1;
-CREATE INDEX inbox_open_by_urgency ON inbox (tenant, -urgency, at, thread, seq)
+CREATE INDEX inbox_open_by_urgency ON inbox (tenant, 2 - urgency, at, thread, seq)
     WHERE closed IS NULL;
 ",
 ];

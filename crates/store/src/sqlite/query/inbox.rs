@@ -28,8 +28,8 @@ pub(crate) fn inbox(
         ),
         InboxOrder::Urgent => (
             "inbox_open_by_urgency",
-            "(-i.urgency, i.at, i.thread, i.seq) > (?9, ?2, ?3, ?4)",
-            "-i.urgency, i.at, i.thread, i.seq",
+            "(2 - i.urgency, i.at, i.thread, i.seq) > (?9, ?2, ?3, ?4)",
+            "2 - i.urgency, i.at, i.thread, i.seq",
         ),
     };
     let mut find = conn.prepare_cached(&format!(
@@ -47,7 +47,7 @@ pub(crate) fn inbox(
     let listed = page(items, query.limit, |(last, thread)| {
         let calm = match query.order {
             InboxOrder::Oldest => 0,
-            InboxOrder::Urgent => -last.urgency.rank(),
+            InboxOrder::Urgent => 2 - last.urgency.rank(),
         };
         Place::of([calm, last.at, *thread, last.seq as i64])
     });
