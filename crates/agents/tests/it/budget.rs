@@ -316,3 +316,27 @@ async fn time_at_work_is_counted_and_waiting_for_people_is_not() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_question_says_how_urgent_it_is_and_until_when_it_can_be_answered() {
+    let agent = configured(
+        "[models.m]\nprovider = \"ollama\"\nmodel = \"x\"\n\
+         [agents.ada]\nmodel = \"m\"\ntools = [\"look\"]\n\
+         [tools.look]\nkind = \"client\"\ndescription = \"Looks.\"\nconsent = true\n\
+         answer_within = \"5m\"\nurgency = \"high\"\nschema = { type = \"object\" }",
+        &Script::of(vec![calling("", "look"), saying("done")]),
+    );
+    let stage = Stage::new("go").await;
+    assert_eq!(stage.run_shared(agent.clone(), "t").await, Left::Waiting);
+    stage.append(&answer("t", "t/call-1-1/consent", &json!(true))).await;
+    assert_eq!(stage.run_shared(agent, "t").await, Left::Waiting);
+    let asked: Vec<Value> =
+        stage.events().into_iter().filter(|e| e["kind"] == "input-required").collect();
+    assert_eq!(asked.len(), 2);
+    for asked in &asked {
+        let told = &asked["metadata"];
+        assert_eq!((&told["urgency"], &told["timeout"]), (&json!("high"), &json!(300)), "{asked}");
+        assert!(asked["expiresAt"].as_str().unwrap() > asked["timestamp"].as_str().unwrap());
+    }
+    assert_eq!(asked[1]["metadata"]["toolCall"]["id"], "call-1-1");
+}
