@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use selvedge_protocol::perspective::Policy;
+use selvedge_protocol::perspective::{self, Policy};
 
-use crate::model::{Failure, Request, Said, Settings};
+use crate::config::file::Budget;
+use crate::model::{Failure, Request, Said, Settings, Terms};
 use crate::remote::Remote;
 use crate::tool::{Tool, ToolError, mcp};
 
@@ -21,6 +22,21 @@ pub trait Mind: Send + Sync {
 
     /// The provider's name, which its signatures are bound to.
     fn provider(&self) -> &str;
+
+    /// What it costs, and how much it takes at once.
+    fn terms(&self) -> Terms {
+        Terms::default()
+    }
+
+    /// A request as text, to be measured.
+    fn written(&self, request: &Request<'_>) -> String {
+        let mut text = perspective::openai(request.history, request.view, request.system);
+        for tool in request.tools {
+            text.push_str(&tool.description);
+            text.push_str(&tool.schema.to_string());
+        }
+        text
+    }
 
     /// Begins an answer. The request is read before this returns.
     fn ask(&self, request: &Request<'_>) -> BoxFuture<'static, Result<Saying, Failure>>;
@@ -87,6 +103,9 @@ pub struct Agent {
     pub settings: Settings,
     /// What keeps it from going on for ever.
     pub limits: Limits,
+    /// What may be spent before someone is asked: in a thread, by a task with all its subtasks,
+    /// and by this agent in a thread.
+    pub budget: Budget,
     /// Who answers first what it asks and a user need not.
     pub coordination: Coordination,
     /// Whether it is written down, for operators, why it does what.
@@ -141,6 +160,10 @@ pub struct Limits {
     pub backoff: Duration,
     /// The longest wait before another time.
     pub backoff_max: Duration,
+    /// Time at work; waiting for people and for other agents is not counted.
+    pub timeout: Duration,
+    /// Time of one model call.
+    pub call_timeout: Duration,
 }
 
 impl Default for Limits {
@@ -150,6 +173,8 @@ impl Default for Limits {
             tries: 4,
             backoff: Duration::from_millis(500),
             backoff_max: Duration::from_secs(30),
+            timeout: Duration::from_secs(60 * 60),
+            call_timeout: Duration::from_secs(15 * 60),
         }
     }
 }
@@ -168,6 +193,7 @@ impl Agent {
             limits: Limits::default(),
             coordination: Coordination::default(),
             trace: Trace::default(),
+            budget: Budget::default(),
         }
     }
 

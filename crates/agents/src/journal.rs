@@ -9,7 +9,7 @@ use selvedge_protocol::json::quote;
 use selvedge_protocol::time;
 use selvedge_store::{
     Ahead, Append, AppendError, Appended, Draft, Edge, Entry, Guard, Key, ReadError, Store, Tail,
-    ThreadKey, ThreadRef,
+    Task, ThreadKey, ThreadRef,
 };
 use tokio::sync::watch;
 
@@ -155,6 +155,19 @@ impl Thread {
         Ok(())
     }
 
+    /// The last event that was read.
+    pub fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// Tasks that someone here is to do and that are not over, in the order they began.
+    pub async fn wanted(&self) -> Result<Vec<Task>, JournalError> {
+        let fresh = self.journal.store.fresh(&self.reference).await;
+        fresh.map_err(|error| JournalError::Read(error.to_string()))?;
+        let of = self.reference.clone();
+        self.journal.blocking(move |store| store.wanted_in(&of)).await
+    }
+
     /// What was committed since the last time; nothing at the end.
     pub async fn read(&mut self) -> Result<Vec<Entry>, JournalError> {
         let entries: Vec<Entry> = match self.tail.ahead(self.seen, PAGE) {
@@ -226,6 +239,16 @@ impl Writer {
         }
     }
 
+    /// Appends events of the task, if nothing was committed after an event.
+    pub async fn append_after(
+        &self,
+        head: u64,
+        events: Vec<Event<'static>>,
+    ) -> Result<Appended, JournalError> {
+        let append = Append::new(self.key.clone(), self.drafts(&events)).expecting(head);
+        Ok((self.append)(append).await?)
+    }
+
     /// The thread's id.
     pub fn thread(&self) -> &ThreadKey {
         &self.key
@@ -262,6 +285,12 @@ pub fn now() -> String {
 
 /// The time so long from now, as events have it.
 pub fn after(wait: Duration) -> String {
-    let then = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default() + wait;
-    time::from_millis(i64::try_from(then.as_millis()).unwrap_or(i64::MAX)).unwrap_or_default()
+    let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+    time::from_millis(millis().saturating_add(wait)).unwrap_or_default()
+}
+
+/// The time, in milliseconds since 1970.
+pub fn millis() -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }

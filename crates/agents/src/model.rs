@@ -17,6 +17,7 @@ mod provider;
 mod read;
 mod remote;
 mod speech;
+mod terms;
 mod thought;
 
 pub use failure::{Failure, FailureKind};
@@ -25,6 +26,7 @@ pub use key::{BadKey, Key};
 pub use provider::Provider;
 pub use remote::{BadUrl, Model, Timeouts};
 pub use speech::Speech;
+pub use terms::{Price, Terms};
 pub use thought::{Thought, ThoughtType, Verbosity};
 
 use selvedge_protocol::journal::fold::Tokens;

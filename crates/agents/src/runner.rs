@@ -20,6 +20,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::agent::Member;
+use crate::config::file::WhileWaiting;
 use crate::journal::{Journal, JournalError};
 use crate::remote;
 use crate::router::{Rules, Team, is_routed, settle};
@@ -47,6 +48,8 @@ struct Shared {
     members: BTreeMap<String, Member>,
     /// By which envelopes are given to them.
     rules: Rules,
+    /// What a message does to a task that waits, by agent.
+    waiting: BTreeMap<String, WhileWaiting>,
     tasks: Mutex<Tasks>,
     /// Something is to be started.
     ready: Notify,
@@ -128,19 +131,35 @@ enum News {
 impl Desk {
     /// The desk of these.
     pub fn new<M: Into<Member>>(members: impl IntoIterator<Item = M>) -> Self {
-        Self::routed(members, Rules::none())
+        Self::configured(members, Rules::none(), [])
     }
 
     /// The desk of these, who are given envelopes by rules.
-    pub fn routed<M: Into<Member>>(members: impl IntoIterator<Item = M>, mut rules: Rules) -> Self {
+    pub fn routed<M: Into<Member>>(members: impl IntoIterator<Item = M>, rules: Rules) -> Self {
+        Self::configured(members, rules, [])
+    }
+
+    /// The desk of these, who are given envelopes by rules, and what a user's message does while a
+    /// task of one of them waits for an answer; it queues, if nothing is said.
+    pub fn configured<M: Into<Member>>(
+        members: impl IntoIterator<Item = M>,
+        mut rules: Rules,
+        waiting: impl IntoIterator<Item = (String, WhileWaiting)>,
+    ) -> Self {
         let members = members.into_iter().map(Into::into);
         let members: BTreeMap<String, Member> =
             members.map(|member: Member| (member.id().to_owned(), member)).collect();
         // Who is not here is given nothing.
         rules.agents.retain(|_, agent| members.contains_key(agent));
+        let waiting = waiting.into_iter().collect();
         let (tasks, ready, news) = (Mutex::default(), Notify::new(), watch::Sender::new(0));
-        let shared = Shared { members, rules, tasks, ready, news };
+        let shared = Shared { members, rules, waiting, tasks, ready, news };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// What a user's message does while a task of an agent waits for an answer.
+    pub fn while_waiting(&self, agent: &str) -> WhileWaiting {
+        self.shared.waiting.get(agent).copied().unwrap_or_default()
     }
 
     /// Who has that id.

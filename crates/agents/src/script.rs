@@ -7,6 +7,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{self, StreamExt as _};
 use selvedge_protocol::journal::fold::Tokens;
 use selvedge_protocol::journal::transcript::ActionKind;
+use selvedge_protocol::perspective::Item;
 use serde_json::{Value, json};
 
 use crate::agent::{Mind, Saying};
@@ -187,8 +188,12 @@ impl Mind for Script {
 
 /// What the user, or whoever called, said last.
 fn last_input(request: &Request<'_>) -> String {
-    let actions = request.history.transcript.actions().iter().rev();
-    let mut said = actions.filter(|action| action.kind == ActionKind::UserMessage);
+    let actions = request.history.transcript.actions();
+    let heard = request.history.items.iter().rev().filter_map(|item| match item {
+        Item::Action { index, .. } => actions.get(*index),
+        _ => None,
+    });
+    let mut said = heard.filter(|action| action.kind == ActionKind::UserMessage);
     said.next().map(|action| action.text()).unwrap_or_default()
 }
 

@@ -9,14 +9,14 @@ pub mod mcp;
 pub mod schema;
 
 pub(crate) use allowance::Allowance;
-pub use ask::{Asked, Question};
+pub use ask::{Asked, Manner, Question};
 pub use schema::{Schema, SchemaError};
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use selvedge_protocol::journal::{Event, Kind};
+use selvedge_protocol::journal::{Event, Kind, Urgency};
 use selvedge_protocol::json::Raw;
 use serde_json::Value;
 
@@ -45,6 +45,8 @@ pub struct Tool {
     pub patience: Option<Duration>,
     /// What the user must give before it can be used; only what this process does gets it.
     pub auth: Option<Arc<Need>>,
+    /// How urgent their answer is, where it is told.
+    pub urgency: Option<Urgency>,
 }
 
 impl Tool {
@@ -64,7 +66,13 @@ impl Tool {
             timeout: Duration::from_secs(120),
             patience: None,
             auth: None,
+            urgency: None,
         })
+    }
+
+    /// How people are asked.
+    pub(crate) fn manner(&self) -> Manner {
+        Manner { patience: self.patience, urgency: self.urgency }
     }
 
     /// Whether this process runs it.
@@ -172,6 +180,8 @@ pub struct Invocation {
     pub(crate) patience: Option<Duration>,
     /// What the user gave for it.
     pub credential: Option<Credential>,
+    /// How urgent their answer is.
+    pub(crate) urgency: Option<Urgency>,
 }
 
 impl Invocation {

@@ -4,8 +4,14 @@
 //! nothing that the journal does not: stopped at any point, another goes on.
 
 mod act;
+mod budget;
+mod fit;
+mod gate;
+mod hearing;
 mod ledger;
+mod measure;
 mod progress;
+mod spending;
 mod think;
 
 use progress::Consulted;
@@ -18,12 +24,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_protocol::dialect::envelope::adapters::Adapter;
+use selvedge_protocol::journal::transcript::ActionKind;
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Doc, Node, Raw, from_utf8};
 use selvedge_protocol::perspective::History;
 use selvedge_store::ThreadKey;
 use tokio::task::JoinSet;
 
+use self::budget::Raises;
+use self::gate::{Gate, until};
+use self::hearing::Hearing;
+use self::measure::Measure;
+use self::spending::Spending;
 use crate::agent::Agent;
 use crate::journal::{Journal, JournalError, Thread, Writer};
 use crate::router;
@@ -50,6 +62,13 @@ pub struct Turn {
     history: History,
     /// Envelopes of the thread, by their ids: one of them may be what the task is about.
     envelopes: HashMap<String, Event<'static>>,
+    /// What was spent in the thread, and what was said of it.
+    spending: Spending,
+    raises: Raises,
+    measure: Measure,
+    hearing: Hearing,
+    /// The action of the history that this turn answers.
+    heard: usize,
     /// Tools at work for this turn, by their calls.
     tools: JoinSet<(String, Result<(), JournalError>)>,
     running: HashSet<String>,
@@ -73,6 +92,11 @@ impl Turn {
             progress: Progress::new(task),
             history: History::new(),
             envelopes: HashMap::new(),
+            spending: Spending::default(),
+            raises: Raises::default(),
+            measure: Measure::default(),
+            hearing: Hearing::default(),
+            heard: 0,
             tools: JoinSet::new(),
             running: HashSet::new(),
         };
@@ -87,19 +111,29 @@ impl Turn {
             match self.progress.next() {
                 Next::Over => return Ok(Left::Over),
                 Next::Supersede => {
-                    let void = Event::new(Kind::AttemptSuperseded).with_str("reason", "restarted");
+                    let void = self.void("restarted");
                     self.writer.append(vec![void]).await?;
                 }
-                Next::Think => self.think().await?,
+                Next::Think => match self.gate().await? {
+                    Gate::Go => self.think().await?,
+                    Gate::Stay => return Ok(Left::Waiting),
+                    Gate::Again => {}
+                },
                 Next::Finish => self.finish().await?,
                 Next::Act(calls) => {
-                    let new: Vec<Call> =
+                    let mut new: Vec<Call> =
                         calls.into_iter().filter(|call| !self.running.contains(&call.id)).collect();
-                    if new.is_empty() {
-                        self.wait().await?;
+                    if new.iter().any(|call| self.calls_agent(call)) {
+                        match self.gate().await? {
+                            Gate::Go => {}
+                            Gate::Stay => new.retain(|call| !self.calls_agent(call)),
+                            Gate::Again => continue,
+                        }
                     }
-                    for call in new {
-                        self.act(call);
+                    match new.is_empty() {
+                        true if self.tools.is_empty() => return Ok(Left::Waiting),
+                        true => self.wait().await?,
+                        false => new.into_iter().for_each(|call| self.act(call)),
                     }
                 }
                 Next::Wait if self.tools.is_empty() => {
@@ -115,10 +149,12 @@ impl Turn {
     /// Takes in what was committed; `false` at the end.
     async fn sync(&mut self) -> Result<bool, JournalError> {
         let entries = self.thread.read().await?;
-        let docs = entries.iter().map(|entry| Doc::parse(from_utf8(&entry.event).unwrap_or("")));
-        let docs: Vec<Doc<'_>> = docs.filter_map(Result::ok).collect();
-        let own = docs.iter().find_map(|doc| self.given(doc.root()));
-        for doc in &docs {
+        let docs = entries
+            .iter()
+            .filter_map(|entry| Some((entry.at, Doc::parse(from_utf8(&entry.event).ok()?).ok()?)));
+        let docs: Vec<_> = docs.collect();
+        let own = docs.iter().find_map(|(_, doc)| self.given(doc.root()));
+        for (at, doc) in &docs {
             if let Some(event) = Event::parse(doc.root()) {
                 self.progress.apply(&event);
                 // What it shared as a thought it knows from its own call, and what it is given it hears
@@ -128,8 +164,19 @@ impl Turn {
                 if !is_shared && !is_given {
                     self.history.apply(&event);
                 }
-                called(&self.task, &event).inspect(|asked| self.history.apply(asked));
+                self.spending.apply(&event, *at);
+                self.raises.apply(&event, &mut self.spending);
+                self.measure.apply(&event);
+                self.hearing.apply(&event, &self.agent.id, &self.spending, &mut self.history);
+                if let Some(asked) = called(&self.task, &event) {
+                    self.history.apply(&asked);
+                    self.hear();
+                }
                 self.routed(&event);
+                let is_own = event.str("taskId").is_some_and(|task| task == self.task);
+                if event.kind() == Kind::TaskCreated && is_own {
+                    self.hear();
+                }
             }
         }
         Ok(!entries.is_empty())
@@ -159,14 +206,24 @@ impl Turn {
                     .with_str("content", &said)
                     .with_str("taskId", &self.task);
                 self.history.apply(&heard);
+                self.hear();
             }
             _ => {}
         }
     }
 
-    /// Waits until a tool has ended or there is more in the journal.
+    /// What was said last is what this turn answers.
+    fn hear(&mut self) {
+        let actions = self.history.transcript.actions();
+        let last = actions.iter().rposition(|action| action.kind == ActionKind::UserMessage);
+        self.heard = last.unwrap_or(actions.len());
+    }
+
+    /// Waits until a tool has ended, there is more in the journal, or the time is over.
     async fn wait(&mut self) -> Result<(), JournalError> {
+        let end = self.deadline();
         tokio::select! {
+            () = until(end) => self.timed_out().await,
             Some(ended) = self.tools.join_next() => self.ended(ended),
             more = self.thread.more() => more,
         }
@@ -201,21 +258,23 @@ impl Turn {
         if !artifacts.is_empty() {
             done = done.with("artifacts", Raw::owned(format!("[{}]", artifacts.join(","))));
         }
-        self.end(done).await
+        self.end(vec![done]).await
     }
 
-    /// Says that the task failed.
+    /// Says that the task failed, and how all that it began ends with it.
     async fn fail(&mut self, code: &str, message: &str) -> Result<(), JournalError> {
+        let mut events = self.ends(message);
         let failed = Event::new(Kind::TaskStatus)
             .with("status", Raw::Ref("\"failed\""))
             .with_str("code", code)
             .with_str("message", message);
-        self.end(failed).await
+        events.push(failed);
+        self.end(events).await
     }
 
     /// Ends the task, unless it has ended.
-    async fn end(&mut self, event: Event<'static>) -> Result<(), JournalError> {
-        self.writer.append_unless_over(vec![event]).await
+    async fn end(&mut self, events: Vec<Event<'static>>) -> Result<(), JournalError> {
+        self.writer.append_unless_over(events).await
     }
 }
 

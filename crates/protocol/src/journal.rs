@@ -10,10 +10,12 @@ pub mod flow;
 pub mod fold;
 pub mod kind;
 pub mod transcript;
+mod urgency;
 mod visibility;
 
 pub use batch::{Batch, Entry, Unread, Why};
 pub use cursor::{Cursor, CursorError};
 pub use event::Event;
 pub use kind::Kind;
+pub use urgency::Urgency;
 pub use visibility::Visibility;

@@ -14,6 +14,7 @@ mod gemini;
 mod history;
 mod openai;
 mod responses;
+mod shorten;
 mod turns;
 
 pub use anthropic::anthropic;
@@ -22,6 +23,7 @@ pub use gemini::gemini;
 pub use history::{File, History, Item, Participant, Step};
 pub use openai::openai;
 pub use responses::responses;
+pub use shorten::Cuts;
 pub use turns::{Entry, Side, Turn, turns};
 
 /// The `providerName` of a thought that Anthropic gives only encrypted, as its signature.

@@ -253,13 +253,5 @@ fn tokens(all: &Tokens, before: &Tokens) -> Value {
 }
 
 fn total(usage: &BTreeMap<(String, String), Tokens>) -> Tokens {
-    usage.values().fold(Tokens::default(), |mut sum, own| {
-        sum.input += own.input;
-        sum.output += own.output;
-        sum.cached += own.cached;
-        sum.reasoning += own.reasoning;
-        sum.calls += own.calls;
-        sum.cost += own.cost;
-        sum
-    })
+    usage.values().copied().sum()
 }

@@ -91,7 +91,19 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
             &[
                 ("query", "kind", "Only `input` or `auth`"),
                 ("query", "requireUser", "Only what only a user may answer"),
+                ("query", "order", "`oldest` first, or by `urgency`"),
                 VISIBILITY,
+                MORE,
+                LIMIT,
+            ],
+            &[],
+        ),
+        ("GET", "/api/usage") => (
+            &[
+                ("query", "by", "What is told apart: some of `day,thread,agent,model`"),
+                ("query", "thread", "Only in this thread"),
+                ("query", "from", "The first day, such as 2026-01-31; 30 days ago unless told"),
+                ("query", "to", "The last day; today unless told"),
                 MORE,
                 LIMIT,
             ],
@@ -321,6 +333,7 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("GET", "/api/contexts/{id}/events") => ("", "Events"),
         ("POST", "/api/import") => return (Some(json!({})), Some(schema::named("Imported"))),
         ("GET", "/api/inbox") => ("", "Inbox"),
+        ("GET", "/api/usage") => ("", "Usage"),
         ("GET", "/api/search") => ("", "Results"),
         ("GET", "/health" | "/health/live") => ("", "Health"),
         ("GET", "/api/threads/{id}/inputs") => ("", "Inputs"),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use selvedge_protocol::journal::fold::State;
+use selvedge_protocol::journal::fold::{State, Tokens};
 use selvedge_protocol::journal::transcript::ActionKind;
 use selvedge_protocol::journal::{Cursor, Event};
 use selvedge_protocol::json::{Doc, Raw, from_utf8, quote};
@@ -176,12 +176,16 @@ pub(crate) fn task(of: &selvedge_protocol::journal::fold::Task) -> Value {
     })
 }
 
-fn usage(
-    ((agent, model), of): (&(String, String), &selvedge_protocol::journal::fold::Tokens),
-) -> Value {
+fn usage(((agent, model), of): (&(String, String), &Tokens)) -> Value {
+    let mut out = tokens(of);
+    out["agent"] = json!(agent);
+    out["model"] = json!(model);
+    out
+}
+
+/// What was used, and what it cost.
+pub(crate) fn tokens(of: &Tokens) -> Value {
     json!({
-        "agent": agent,
-        "model": model,
         "input": of.input,
         "output": of.output,
         "cached": of.cached,

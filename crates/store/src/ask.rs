@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::query::{
     Artifact, Call, DayUsage, Found, InboxItem, InboxKind, InboxQuery, Listed, Overdue,
-    Participant, Place, Summary, Task, ThreadQuery, Unfinished, Usage, Wanted, WhichVersion,
-    Within,
+    Participant, Place, Spent, Summary, Task, ThreadQuery, Unfinished, Usage, UsageQuery, Wanted,
+    WhichVersion, Within,
 };
 use crate::sqlite::{lease, query};
 use crate::{Instead, KeyHash, Lease, Queue, ReadError, Store, ThreadRef};
@@ -72,6 +72,12 @@ impl Store {
         after: Option<&Place>,
     ) -> Result<Listed<Wanted>, ReadError> {
         self.readers().with(|conn| query::unanswered(conn, limit, after))
+    }
+
+    /// Tasks of one thread that someone here is to do and that are not over, in the order they
+    /// began.
+    pub fn wanted_in(&self, thread: &ThreadRef) -> Result<Vec<Task>, ReadError> {
+        self.readers().with(|conn| query::wanted_in(conn, thread))
     }
 
     /// What waits for someone in one thread, the oldest first.
@@ -141,6 +147,11 @@ impl Store {
     /// Tokens used in all threads of a tenant, by day (counted from 1970, UTC), agent and model.
     pub fn usage_by_day(&self, tenant: &str, days: Range<i64>) -> Result<Vec<DayUsage>, ReadError> {
         self.readers().with(|conn| query::usage_by_day(conn, tenant, days))
+    }
+
+    /// A page of sums of what was used in the threads of a tenant.
+    pub fn spent(&self, tenant: &str, asked: &UsageQuery) -> Result<Listed<Spent>, ReadError> {
+        self.readers().with(|conn| query::spent(conn, tenant, asked))
     }
 
     /// A page of events whose finished text has all these words, the newest first. Quoted words

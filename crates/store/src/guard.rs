@@ -10,6 +10,8 @@ use crate::query::{Due, InboxKind, Unfinished, Within};
 /// so nothing comes between the look and the commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Guard {
+    /// Each of these is so.
+    All(Vec<Guard>),
     /// This question or request for credentials is open, and its time has not passed.
     Open {
         /// Which of the two.

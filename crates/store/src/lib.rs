@@ -46,9 +46,10 @@ pub use live::{Ahead, Edge, End, Tail};
 pub use progress::Progress;
 pub use promote::{Lineage, Promote, PromoteError, Promoted};
 pub use query::{
-    Artifact, ArtifactVersion, Call, DayUsage, Due, Found, InboxItem, InboxKind, InboxQuery,
-    Listed, Overdue, Participant, Piece, Place, Scalar, Summary, Task, ThreadQuery, ThreadStatus,
-    Unfinished, Usage, Wanted, WhichVersion, Within,
+    Artifact, ArtifactVersion, Call, DayUsage, Due, Found, InboxItem, InboxKind, InboxOrder,
+    InboxQuery, Listed, Overdue, Participant, Piece, Place, Scalar, Spent, Summary, Task,
+    ThreadQuery, ThreadStatus, Unfinished, Usage, UsageBy, UsageQuery, Wanted, WhichVersion,
+    Within,
 };
 pub use shares::{NewShare, SHARE_PREFIX, Share, Shares};
 pub use store::{Options, Store};

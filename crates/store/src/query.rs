@@ -12,10 +12,10 @@ mod usage;
 
 pub use act::{Call, Due, Overdue, Unfinished, Within};
 pub use artifact::{Artifact, ArtifactVersion, WhichVersion};
-pub use inbox::{InboxItem, InboxKind, InboxQuery};
+pub use inbox::{InboxItem, InboxKind, InboxOrder, InboxQuery};
 pub use place::{Listed, Place};
 pub use search::{Found, Piece};
 pub use status::ThreadStatus;
 pub use task::{Task, Wanted};
 pub use thread::{Participant, Scalar, Summary, ThreadQuery};
-pub use usage::{DayUsage, Usage};
+pub use usage::{DayUsage, Spent, Usage, UsageBy, UsageQuery};

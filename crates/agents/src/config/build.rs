@@ -17,7 +17,7 @@ use super::file;
 use super::plan::{self, Config, Kind, Use, Way, Work};
 use super::secret::Secret;
 use crate::agent::{Agent, Member, Mind, Saying, Worker};
-use crate::model::{Failure, FailureKind, Http, Key, Request, Settings, Thought, ToolSpec};
+use crate::model::{Failure, FailureKind, Http, Key, Request, Settings, Terms, Thought, ToolSpec};
 use crate::remote::{self, Remote};
 use crate::script::{Confidence, Line, Proposal, Rule, Script};
 use crate::tool::http::HttpToolError;
@@ -97,6 +97,10 @@ impl Config {
                 limits: work.limits.clone(),
                 coordination: work.coordination.clone(),
                 trace: work.trace,
+                budget: file::Budget {
+                    agent: agent.budget.clone().unwrap_or_else(|| self.budget.agent.clone()),
+                    ..self.budget.clone()
+                },
             }));
         }
         Ok(out)
@@ -127,7 +131,8 @@ impl Config {
         let models = names.iter().filter_map(|name| self.models.iter().find(|m| m.name == *name));
         let tuned = |model: &plan::Model| {
             let mind = mind(model)?;
-            Ok(Arc::new(Tuned { mind, settings: model.settings() }) as Arc<dyn Mind>)
+            let (settings, terms) = (model.settings(), model.terms());
+            Ok(Arc::new(Tuned { mind, settings, terms }) as Arc<dyn Mind>)
         };
         models.map(tuned).collect()
     }
@@ -226,6 +231,8 @@ fn tool(planned: &plan::Tool) -> Result<Tool, BuildError> {
     tool.auth = planned.auth.clone();
     tool.interrupted = planned.interrupted;
     tool.timeout = planned.timeout.unwrap_or(tool.timeout);
+    tool.patience = planned.manner.patience;
+    tool.urgency = planned.manner.urgency;
     Ok(tool)
 }
 
@@ -249,6 +256,7 @@ fn server(planned: &plan::Server) -> Result<mcp::Options, BuildError> {
     options.start = planned.start.unwrap_or(options.start);
     options.consent = planned.consent;
     options.auth = planned.auth.clone();
+    options.manner = planned.manner;
     options.interrupted = planned.interrupted.map_or(Rerun::IfHarmless, Rerun::All);
     Ok(options)
 }
@@ -267,6 +275,7 @@ fn headers(sent: &[(String, Secret)]) -> Result<Vec<(HeaderName, HeaderValue)>, 
 struct Tuned {
     mind: Arc<dyn Mind>,
     settings: Settings,
+    terms: Terms,
 }
 
 impl Mind for Tuned {
@@ -276,6 +285,14 @@ impl Mind for Tuned {
 
     fn provider(&self) -> &str {
         self.mind.provider()
+    }
+
+    fn terms(&self) -> Terms {
+        self.terms
+    }
+
+    fn written(&self, request: &Request<'_>) -> String {
+        self.mind.written(&Request { settings: &self.settings, ..*request })
     }
 
     fn ask(&self, request: &Request<'_>) -> BoxFuture<'static, Result<Saying, Failure>> {

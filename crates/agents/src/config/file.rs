@@ -21,7 +21,7 @@ pub use auth::{Auth, AuthType};
 pub use model::{Effort, Model, Price, Provider, Thinking, Timeouts};
 pub use script::{Call, Fail, Line, Proposal, Rule, Script, Thought};
 pub use shared::{Bounds, Hidden, Names, Period, Text};
-pub use tool::{InterruptedName, Method, Server, Tool, ToolKind};
+pub use tool::{InterruptedName, Method, Server, Tool, ToolKind, UrgencyName};
 
 /// Entries of a section.
 pub(super) const MOST: usize = 1000;

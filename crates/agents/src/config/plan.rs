@@ -17,7 +17,7 @@ use crate::credential::Need;
 use crate::model::ToolSpec;
 use crate::router::Rules;
 use crate::script::Script;
-use crate::tool::{Consent, Interrupted};
+use crate::tool::{Consent, Interrupted, Manner};
 
 /// A configuration without mistakes.
 #[derive(Debug)]
@@ -96,6 +96,8 @@ pub struct Server {
     pub consent: Consent,
     /// What the user must give first.
     pub auth: Option<Arc<Need>>,
+    /// How people are asked.
+    pub manner: Manner,
     /// What to do with calls that were interrupted; the harmless ones run again, if nothing is said.
     pub interrupted: Option<Interrupted>,
 }
@@ -152,6 +154,8 @@ pub struct Tool {
     pub doer: Doer,
     /// Whether a user must agree first.
     pub consent: Consent,
+    /// How people are asked.
+    pub manner: Manner,
     /// What to do if it ran when whoever ran it stopped.
     pub interrupted: Interrupted,
     /// How long it may take, if not as long as usual.

@@ -49,7 +49,7 @@ impl FailureKind {
             Self::Connection => "model_connection",
             Self::Provider => "model_error",
             Self::Unauthorized => "model_unauthorized",
-            Self::TooLong => "model_context_length",
+            Self::TooLong => "context_too_long",
             Self::Refused => "model_refused",
         }
     }

@@ -183,6 +183,10 @@ impl Mind for Model {
         self.provider.author()
     }
 
+    fn written(&self, request: &Request<'_>) -> String {
+        self.body(request)
+    }
+
     fn ask(&self, request: &Request<'_>) -> BoxFuture<'static, Result<Saying, Failure>> {
         let asked = self.stream(request);
         let pieces = |speech| {

@@ -3,7 +3,9 @@
 //! Invariant: a question is in the journal before anyone waits for its answer. A tool that is run
 //! again, after a restart, and asks the same gets the answer that is there.
 
-use selvedge_protocol::journal::{Event, Kind};
+use std::time::Duration;
+
+use selvedge_protocol::journal::{Event, Kind, Urgency};
 use selvedge_protocol::json::{Doc, Raw, from_utf8};
 use selvedge_store::AppendError;
 use serde_json::Value;
@@ -19,6 +21,42 @@ pub struct Question {
     pub prompt: String,
     /// JSON Schema of the answer.
     pub schema: Value,
+}
+
+/// How people are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Manner {
+    /// How long someone who is asked may take; as long as they like unless told.
+    pub patience: Option<Duration>,
+    /// How urgent an answer is, where it is told.
+    pub urgency: Option<Urgency>,
+}
+
+impl Manner {
+    /// A question that is asked in this manner.
+    pub(crate) fn of(self, mut asked: Event<'static>) -> Event<'static> {
+        let mut told = Vec::new();
+        // What a question says of itself counts.
+        let says = |asked: &Event<'_>, pointer: &str| asked.at("metadata", pointer).is_some();
+        if let Some(urgency) = self.urgency.filter(|_| !says(&asked, "/urgency")) {
+            told.push(format!("\"urgency\":\"{}\"", urgency.name()));
+        }
+        if let Some(patience) = self.patience {
+            if !says(&asked, "/timeout") {
+                told.push(format!("\"timeout\":{}", patience.as_secs_f64()));
+            }
+            asked.set("expiresAt", Raw::string(&after(patience)));
+        }
+        if !told.is_empty() {
+            // Beside what the question says of itself.
+            let own = asked.get("metadata").map_or("{}", Raw::as_str);
+            let own = own.strip_suffix('}').unwrap_or("{");
+            let comma = if own == "{" { "" } else { "," };
+            let metadata = format!("{own}{comma}{}}}", told.join(","));
+            asked.set("metadata", Raw::owned(metadata));
+        }
+        asked
+    }
 }
 
 /// A question that is in the journal.
@@ -67,16 +105,14 @@ impl Invocation {
 
     /// Writes a question down; tells the event behind which its answer comes.
     async fn write(&self, input: &str, question: &Question) -> Result<u64, ToolError> {
-        let mut asked = Event::new(Kind::InputRequired)
+        let asked = Event::new(Kind::InputRequired)
             .with_str("inputId", input)
             .with("inputType", Raw::Ref("\"custom\""))
             .with("requireUser", Raw::Ref("true"))
             .with_str("prompt", &question.prompt)
             .with("schema", Raw::owned(question.schema.to_string()))
             .with_str("toolCallId", &self.id);
-        if let Some(patience) = self.patience {
-            asked = asked.with_str("expiresAt", &after(patience));
-        }
+        let asked = Manner { patience: self.patience, urgency: self.urgency }.of(asked);
         let waits = Event::new(Kind::TaskStatus)
             .with("status", Raw::Ref("\"waiting-input\""))
             .with_str("message", &question.prompt);

@@ -23,7 +23,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 
 use self::connection::Connection;
 use self::list::List;
-use super::{Consent, Interrupted, Tool, ToolError};
+use super::{Consent, Interrupted, Manner, Tool, ToolError};
 use crate::config::fits;
 use crate::credential::Need;
 
@@ -43,6 +43,8 @@ pub struct Options {
     pub start: Duration,
     /// Whether a user must agree before its tools are used.
     pub consent: Consent,
+    /// How people are asked.
+    pub manner: Manner,
     /// What to do with calls that were interrupted.
     pub interrupted: Rerun,
     /// What the user must give before its tools are used; over HTTP only.
@@ -96,6 +98,7 @@ impl Options {
             timeout: Duration::from_secs(120),
             start: Duration::from_secs(30),
             consent: Consent::default(),
+            manner: Manner::default(),
             interrupted: Rerun::default(),
             auth: None,
         }

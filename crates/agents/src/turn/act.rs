@@ -12,6 +12,7 @@ use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Raw, quote};
 use serde_json::Value;
 
+use super::progress::agreed;
 use super::{Answer, Call, Consulted, Stage, Turn};
 use crate::agent::{Agent, Trace};
 use crate::credential::Credential;
@@ -163,6 +164,7 @@ impl Doing {
             allowance: allowance.clone(),
             patience: tool.patience,
             credential: credential.clone(),
+            urgency: tool.urgency,
         };
         let ended = allowance.with(run.run(invocation)).await;
         if let (Some(need), Some(credential)) = (&tool.auth, &credential)
@@ -291,13 +293,9 @@ impl Doing {
 fn consent(answer: &Answer) -> Result<(), String> {
     let Answer::Value(text) = answer else { return Err("nobody agreed in time".to_owned()) };
     let value: Value = serde_json::from_str(text).unwrap_or(Value::Null);
-    let agreed = value
-        .as_bool()
-        .or_else(|| value.get("approved")?.as_bool())
-        .or_else(|| Some(matches!(value.as_str()?, "yes" | "approve" | "approved" | "true")));
-    match agreed {
-        Some(true) => Ok(()),
-        _ => {
+    match agreed(&value) {
+        true => Ok(()),
+        false => {
             let reason = value.get("reason").and_then(Value::as_str);
             Err(reason.map_or_else(
                 || "the user did not agree".to_owned(),

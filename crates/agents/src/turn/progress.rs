@@ -8,8 +8,10 @@ use std::collections::HashMap;
 use selvedge_protocol::journal::fold::{TaskState, Tokens};
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::Raw;
+use serde_json::Value;
 
 use super::ledger::Ledger;
+use crate::model::FailureKind;
 use crate::tool::Asked;
 
 /// A turn so far.
@@ -26,6 +28,12 @@ pub struct Progress {
     pub mind: usize,
     /// How often it has failed since it last answered.
     pub attempts: u32,
+    /// Whether it refused the whole history and is to be asked with less of it.
+    pub shortens: bool,
+    /// Tokens of the latest request, where they were estimated.
+    pub estimate: Option<u64>,
+    /// Bytes that the latest model call has said.
+    pub said: usize,
     /// Tokens used.
     pub tokens: Tokens,
     step: Step,
@@ -173,6 +181,9 @@ impl Progress {
             steps: 0,
             mind: 0,
             attempts: 0,
+            shortens: false,
+            estimate: None,
+            said: 0,
             tokens: Tokens::default(),
             step: Step::None,
             text: String::new(),
@@ -194,6 +205,9 @@ impl Progress {
             self.other(&task, event);
             return;
         }
+        if let Some(tokens) = Tokens::told(event) {
+            self.tokens += tokens;
+        }
         match event.kind() {
             Kind::StepStarted => {
                 self.step = Step::Open;
@@ -201,16 +215,28 @@ impl Progress {
                 self.steps += 1;
                 self.begin();
             }
+            Kind::InternalLlmCall => {
+                let tokens = event.at("metadata", "/tokens").and_then(|tokens| tokens.i64());
+                self.estimate = tokens.and_then(|tokens| u64::try_from(tokens).ok());
+            }
             Kind::ContentDelta => {
                 if let Some(delta) = event.str("delta") {
+                    self.said += delta.len();
                     self.text.push_str(&delta);
                 }
             }
-            Kind::ToolCall => self.asked(event),
+            Kind::ThoughtStream => {
+                self.said += event.get("content").map_or(0, |content| content.len());
+                self.thoughts += 1;
+            }
+            Kind::ToolCall => {
+                self.said += event.get("arguments").map_or(0, |arguments| arguments.len());
+                self.asked(event);
+            }
             Kind::StepFinished => {
                 self.step = Step::Finished;
                 self.attempts = 0;
-                self.count(Tokens::told(event));
+                self.shortens = false;
             }
             Kind::AttemptSuperseded => {
                 self.step = Step::Void;
@@ -229,7 +255,6 @@ impl Progress {
                     self.stage(event, Stage::Called { subtask });
                 }
             }
-            Kind::ThoughtStream => self.thoughts += 1,
             Kind::TaskStatus => self.handed_over(event),
             Kind::InputRequired | Kind::ToolInputRequired => self.question(event),
             Kind::AuthRequired => self.auth(event),
@@ -274,6 +299,16 @@ impl Progress {
             return Next::Wait;
         }
         if self.calls.is_empty() { Next::Finish } else { Next::Think }
+    }
+
+    /// Calls of the latest model call that have no result.
+    pub fn open_calls(&self) -> impl Iterator<Item = &Call> {
+        self.calls.iter().filter(|call| call.stage != Stage::Done)
+    }
+
+    /// Whether a model call has not ended.
+    pub fn is_thinking(&self) -> bool {
+        self.step == Step::Open
     }
 
     /// What the latest model call said.
@@ -354,6 +389,7 @@ impl Progress {
     }
 
     fn begin(&mut self) {
+        self.said = 0;
         self.text.clear();
         self.calls.clear();
     }
@@ -362,6 +398,9 @@ impl Progress {
     fn failed(&mut self, event: &Event<'_>) {
         let Some(next) = event.at("metadata", "/next").and_then(|next| next.i64()) else { return };
         let next = usize::try_from(next).unwrap_or(0);
+        let code = event.at("metadata", "/code");
+        let too_long = code.is_some_and(|code| code.is(FailureKind::TooLong.code()));
+        self.shortens = next == self.mind && (too_long || self.shortens);
         self.attempts = if next == self.mind { self.attempts + 1 } else { 0 };
         self.mind = next;
     }
@@ -452,16 +491,15 @@ impl Progress {
             call.stage = Stage::Answered { input: input.into_owned(), answer };
         }
     }
+}
 
-    fn count(&mut self, tokens: Option<Tokens>) {
-        let tokens = tokens.unwrap_or_default();
-        self.tokens.input += tokens.input;
-        self.tokens.output += tokens.output;
-        self.tokens.cached += tokens.cached;
-        self.tokens.reasoning += tokens.reasoning;
-        self.tokens.calls += tokens.calls;
-        self.tokens.cost += tokens.cost;
-    }
+/// Whether an answer to a question says yes.
+pub(super) fn agreed(value: &Value) -> bool {
+    let agreed = value
+        .as_bool()
+        .or_else(|| value.get("approved")?.as_bool())
+        .or_else(|| Some(matches!(value.as_str()?, "yes" | "approve" | "approved" | "true")));
+    agreed == Some(true)
 }
 
 #[cfg(test)]

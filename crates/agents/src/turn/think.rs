@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use selvedge_protocol::journal::fold::TaskState;
+use selvedge_protocol::journal::fold::{TaskState, Tokens};
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Raw, quote};
-use selvedge_protocol::perspective::View;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
+use super::fit::Size;
+use super::gate::{Stop, from_now};
 use super::{Progress, Turn};
-use crate::agent::Trace;
+use crate::agent::{Mind, Trace};
 use crate::journal::{JournalError, Writer};
-use crate::model::{Done, Failure, FailureKind, Request, Said, Thought};
+use crate::model::{Done, Failure, FailureKind, Said, Thought};
 use crate::tool::builtin::SHARED;
 
 impl Turn {
@@ -26,92 +27,125 @@ impl Turn {
         let Some(mind) = self.agent.minds.get(self.progress.mind).cloned() else {
             return self.fail("no_model", "there is no model left to ask").await;
         };
+        self.hearing.begins(&self.task, &mut self.history);
         let tools = self.agent.all_tools().await;
         let specs: Vec<_> = tools.iter().map(|tool| tool.spec.clone()).collect();
         let iteration = self.progress.iterations + 1;
+        let fitted = self.fit(&*mind, &specs);
+        let history = fitted.history.as_ref().unwrap_or(&self.history);
         // Before the effect, so that whoever comes after knows of it.
-        let mut began = vec![
-            Event::new(Kind::InternalLlmCall)
-                .with("iteration", Raw::owned(iteration.to_string()))
-                .with_str("model", mind.name())
-                .with("messageCount", Raw::owned(self.history.items.len().to_string()))
-                .with("toolCount", Raw::owned(specs.len().to_string())),
-            Event::new(Kind::StepStarted).with_str("model", mind.name()),
-        ];
-        if self.progress.state == TaskState::Created {
-            let works = Event::new(Kind::TaskStatus).with("status", Raw::Ref("\"working\""));
-            began.insert(0, works);
+        let mut began = Event::new(Kind::InternalLlmCall)
+            .with("iteration", Raw::owned(iteration.to_string()))
+            .with_str("model", mind.name())
+            .with("messageCount", Raw::owned(history.items.len().to_string()))
+            .with("toolCount", Raw::owned(specs.len().to_string()));
+        if let Some(Size { bytes, tokens }) = fitted.size {
+            let metadata = format!("{{\"bytes\":{bytes},\"tokens\":{tokens}}}");
+            began = began.with("metadata", Raw::owned(metadata));
         }
+        let mut events = Vec::new();
         if self.agent.trace == Trace::On {
-            let (messages, tools) = (self.history.items.len(), specs.len());
+            let (messages, tools) = (history.items.len(), specs.len());
             let state = json!({"messagesCount": messages, "toolCount": tools,
                 "tokensUsed": self.progress.tokens.input + self.progress.tokens.output});
             let why = format!("`{}` is asked", mind.name());
-            began.insert(0, super::traced(iteration, "pre-llm", &why, state.to_string()));
+            events.push(super::traced(iteration, "pre-llm", &why, state.to_string()));
         }
-        self.writer.append(began).await?;
-        let asked = {
-            let request = Request {
-                history: &self.history,
-                view: View::Agent(&self.agent.id, self.agent.policy),
-                system: self.agent.system.as_deref(),
-                tools: &specs,
-                settings: &self.agent.settings,
-                iteration,
-            };
-            mind.ask(&request)
-        };
-        let mut saying = match asked.await {
-            Ok(saying) => saying,
-            Err(failure) => return self.failed(&failure).await,
-        };
+        if self.progress.state == TaskState::Created {
+            events.push(Event::new(Kind::TaskStatus).with("status", Raw::Ref("\"working\"")));
+        }
+        events.extend(fitted.told(iteration));
+        events.push(began);
+        events.push(Event::new(Kind::StepStarted).with_str("model", mind.name()));
+        self.writer.append(events).await?;
+        if let Some(room) = fitted.exceeds {
+            let tokens = fitted.size.map_or(0, |size| size.tokens);
+            let message = format!("the conversation has about {tokens} tokens, and {room} fit");
+            return self.failed(&Failure::new(FailureKind::TooLong, message), Again::Not).await;
+        }
+        let asked = mind.ask(&self.request(history, &specs, iteration));
+        drop(fitted);
+        // Before what began is read back, which counts it.
         let mut pen = Pen::new(self.writer.clone(), &self.progress, mind.provider());
         pen.trace = self.agent.trace;
+        let end = from_now(self.agent.limits.call_timeout);
+        let asked = tokio::select! {
+            asked = asked => asked,
+            stop = self.stopped(end) => return self.stop(stop?).await,
+        };
+        let mut saying = match asked {
+            Ok(saying) => saying,
+            Err(failure) => return self.failed(&failure, Again::IfItHelps).await,
+        };
         loop {
-            tokio::select! {
+            let failure = tokio::select! {
                 said = saying.next() => match said {
                     Some(Ok(Said::Done(done))) => {
-                        pen.done(&done, mind.name());
+                        pen.done(&done, &*mind);
                         return pen.flush().await;
                     }
-                    Some(Ok(said)) => pen.say(said),
-                    Some(Err(failure)) => {
-                        pen.flush().await?;
-                        return self.failed(&failure).await;
+                    Some(Ok(said)) => {
+                        pen.say(said);
+                        continue;
                     }
-                    None => {
-                        pen.flush().await?;
-                        let message = "the answer has no end".to_owned();
-                        let kind = FailureKind::Connection;
-                        return self.failed(&Failure { kind, message, retry_after: None }).await;
-                    }
+                    Some(Err(failure)) => failure,
+                    None => Failure::new(FailureKind::Connection, "the answer has no end"),
                 },
-                written = pen.written() => written?,
-                more = self.thread.more() => {
-                    more?;
-                    while self.sync().await? {}
-                    if self.progress.state.is_terminal() {
-                        return Ok(());
-                    }
+                written = pen.written() => {
+                    written?;
+                    continue;
                 }
+                stop = self.stopped(end) => {
+                    let stop = stop?;
+                    if stop != Stop::Over {
+                        pen.flush().await?;
+                    }
+                    return self.stop(stop).await;
+                }
+            };
+            pen.flush().await?;
+            return self.failed(&failure, Again::IfItHelps).await;
+        }
+    }
+
+    /// Ends a model call that was stopped.
+    async fn stop(&mut self, stop: Stop) -> Result<(), JournalError> {
+        match stop {
+            Stop::Over => Ok(()),
+            Stop::Turn => {
+                while self.sync().await? {}
+                self.timed_out().await
+            }
+            Stop::Call => {
+                let limit = self.agent.limits.call_timeout.as_secs_f64();
+                let message = format!("the answer took longer than {limit} s");
+                let failure = Failure::new(FailureKind::Connection, message);
+                self.failed(&failure, Again::IfItHelps).await
             }
         }
     }
 
     /// Makes a failed call void and waits before the next, or ends the task.
-    async fn failed(&mut self, failure: &Failure) -> Result<(), JournalError> {
+    async fn failed(&mut self, failure: &Failure, again: Again) -> Result<(), JournalError> {
+        while self.sync().await? {}
         let limits = &self.agent.limits;
         let tries = self.progress.attempts + 1;
-        let (mind, again) =
-            (self.progress.mind, failure.kind.is_retryable() && tries < limits.tries);
+        let mind = self.progress.mind;
+        let helps = match failure.kind {
+            // With less of the history, once.
+            FailureKind::TooLong => !self.progress.shortens,
+            kind => kind.is_retryable() && tries < limits.tries,
+        };
+        let again = again == Again::IfItHelps && helps;
         let next = if again { mind } else { mind + 1 };
-        let wait = match again {
+        let wait = match again && failure.kind.is_retryable() {
             true => backoff(limits.backoff, limits.backoff_max, tries, failure.retry_after),
             false => Duration::ZERO,
         };
         let name = self.agent.minds.get(mind).map_or("", |mind| mind.name());
+        let usage = self.paid().map_or(String::new(), |usage| format!(",\"usage\":{usage}"));
         let metadata = format!(
-            "{{\"model\":{},\"code\":\"{}\",\"next\":{next},\"waitMs\":{}}}",
+            "{{\"model\":{},\"code\":\"{}\",\"next\":{next},\"waitMs\":{}{usage}}}",
             quote(name),
             failure.kind.code(),
             wait.as_millis()
@@ -121,22 +155,55 @@ impl Turn {
             .with("metadata", Raw::owned(metadata));
         self.writer.append(vec![void]).await?;
         if next >= self.agent.minds.len() {
+            while self.sync().await? {}
             return self.fail(failure.kind.code(), &failure.message).await;
         }
-        let end = tokio::time::Instant::now() + wait;
-        loop {
-            tokio::select! {
-                () = tokio::time::sleep_until(end) => return Ok(()),
-                more = self.thread.more() => {
-                    more?;
-                    while self.sync().await? {}
-                    if self.progress.state.is_terminal() {
-                        return Ok(());
-                    }
-                }
-            }
+        match self.stopped(from_now(wait)).await? {
+            Stop::Turn => self.timed_out().await,
+            Stop::Over | Stop::Call => Ok(()),
         }
     }
+
+    /// Says that the model call under way is void.
+    pub(super) fn void(&self, reason: &str) -> Event<'static> {
+        let void = Event::new(Kind::AttemptSuperseded).with_str("reason", reason);
+        let name = self.agent.minds.get(self.progress.mind).map_or("", |mind| mind.name());
+        let paid = self
+            .paid()
+            .map(|usage| Raw::owned(format!("{{\"model\":{},\"usage\":{usage}}}", quote(name))));
+        void.with_some("metadata", paid)
+    }
+
+    /// What a model call that did not end has cost, more or less: who began to answer is paid.
+    fn paid(&self) -> Option<String> {
+        let mind = self.agent.minds.get(self.progress.mind)?;
+        if self.progress.said == 0 {
+            return None;
+        }
+        let read = self.progress.estimate;
+        let input = read.unwrap_or_else(|| self.size(&**mind, &self.history, &[]).tokens);
+        let output = self.measure.tokens(mind.name(), self.progress.said);
+        let tokens = Tokens { input, output, calls: 1, ..Tokens::default() };
+        let cost = mind.terms().cost(&tokens);
+        Some(format!(
+            "{{\"input_tokens\":{input},\"output_tokens\":{output},\"cost\":{},\"estimated\":true}}",
+            money(cost)
+        ))
+    }
+}
+
+/// Whether a failed call may be made again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Again {
+    /// If that helps.
+    IfItHelps,
+    /// It would fail again.
+    Not,
+}
+
+/// Money as a JSON number.
+fn money(cost: f64) -> String {
+    serde_json::Number::from_f64(cost).map_or("0".to_owned(), |cost| cost.to_string())
 }
 
 pub(crate) fn backoff(
@@ -293,16 +360,21 @@ impl Pen {
     }
 
     /// The answer is complete.
-    fn done(&mut self, done: &Done, asked: &str) {
+    fn done(&mut self, done: &Done, asked: &dyn Mind) {
         self.close();
         let mut event = Event::new(Kind::StepFinished)
             .with_str("finishReason", done.finish.name())
-            .with_str("model", done.model.as_deref().unwrap_or(asked))
+            .with_str("model", done.model.as_deref().unwrap_or(asked.name()))
             .with_str("providerName", &self.provider);
         if let Some(tokens) = done.usage {
+            let terms = asked.terms();
+            let cost = match terms.price.is_some() || tokens.cost > 0.0 {
+                true => format!(",\"cost\":{}", money(terms.cost(&tokens))),
+                false => String::new(),
+            };
             let usage = format!(
                 "{{\"input_tokens\":{},\"output_tokens\":{},\"cache_read_tokens\":{},\
-                 \"reasoning_tokens\":{}}}",
+                 \"reasoning_tokens\":{}{cost}}}",
                 tokens.input, tokens.output, tokens.cached, tokens.reasoning
             );
             event = event.with("usage", Raw::owned(usage));

@@ -5,7 +5,9 @@
 mod artifact;
 mod ask;
 mod auth;
+mod budget;
 mod config;
+mod context;
 mod document;
 mod http;
 mod mcp;
@@ -14,4 +16,5 @@ mod remote;
 mod router;
 mod runner;
 mod stage;
+mod timeout;
 mod turn;

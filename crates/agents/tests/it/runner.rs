@@ -180,6 +180,47 @@ async fn what_waits_is_taken_up_when_it_is_answered_also_after_a_restart() {
     assert_eq!(ends[0]["result"], "a bird");
 }
 
+#[tokio::test]
+async fn an_agent_answers_a_threads_messages_one_after_the_other_also_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let agents = || vec![calling("ada", Tool::new(spec("look"), Doer::Client).unwrap())];
+    let house = House::open(&folder, agents());
+    house.ask("a", "ada").await;
+    let look = house.until("a", |event| event["kind"] == "input-required").await;
+    for (thread, task, agent) in [("a", "u", "ada"), ("a", "v", "ada"), ("b", "t", "ada")] {
+        let made = json!({"kind": "task-created", "taskId": task, "initiator": "user",
+                          "agentId": agent, "dispatched": true});
+        house.append(thread, Create::IfMissing, &[made]).await;
+    }
+    // In another thread, nothing is waited for.
+    house.until("b", |event| event["kind"] == "input-required").await;
+    house.close().await;
+    let house = House::open(&folder, agents());
+    let begun = |house: &House| {
+        let events = house.events("a").into_iter();
+        let begun = events.filter(|e| e["kind"] == "step-started" && e["taskId"] != "t");
+        begun.map(|e| e["taskId"].clone()).collect::<Vec<_>>()
+    };
+    assert!(begun(&house).is_empty());
+    let answer = |task: &str, input: &Value| {
+        json!({"kind": "input-received", "taskId": task, "inputId": input, "providedBy": "user",
+               "value": "a bird"})
+    };
+    house.append("a", Create::Never, &[answer("t", &look["inputId"])]).await;
+    house.until("a", over("t")).await;
+    let look = |task: &'static str| {
+        move |event: &Value| event["kind"] == "input-required" && event["taskId"] == task
+    };
+    let next = house.until("a", look("u")).await;
+    assert_eq!(begun(&house), ["u"]);
+    house.append("a", Create::Never, &[answer("u", &next["inputId"])]).await;
+    house.until("a", look("v")).await;
+    let events = house.events("a");
+    let at = |found: &dyn Fn(&Value) -> bool| events.iter().position(found).unwrap();
+    let first = at(&|e| e["kind"] == "step-started" && e["taskId"] == "v");
+    assert!(at(&over("u")) < first);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_tasks_at_once_all_end() {
     let folder = tempfile::tempdir().unwrap();

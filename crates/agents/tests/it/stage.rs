@@ -40,7 +40,11 @@ impl Stage {
     }
 
     pub(crate) async fn run(&self, agent: Agent, task: &str) -> Left {
-        let turn = Turn::open(&self.journal, &self.key, task, Arc::new(agent)).await.unwrap();
+        self.run_shared(Arc::new(agent), task).await
+    }
+
+    pub(crate) async fn run_shared(&self, agent: Arc<Agent>, task: &str) -> Left {
+        let turn = Turn::open(&self.journal, &self.key, task, agent).await.unwrap();
         turn.run().await.unwrap()
     }
 

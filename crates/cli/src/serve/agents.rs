@@ -45,7 +45,8 @@ fn desk(config: &Config) -> Result<Desk, Error> {
     let failed = |cause: String| Error::Agents { cause };
     let http = Http::new(CONNECT).map_err(|error| failed(error.to_string()))?;
     let agents = config.build(&http).map_err(|error| failed(error.to_string()))?;
-    Ok(Desk::routed(agents, config.router.clone()))
+    let waiting = config.agents.iter().map(|agent| (agent.id.clone(), agent.while_waiting));
+    Ok(Desk::configured(agents, config.router.clone(), waiting))
 }
 
 /// Begins the demonstration, the first time.

@@ -14,7 +14,7 @@ mod usage;
 
 pub use artifact::{Artifact, ArtifactKind, Version};
 pub use task::{Task, TaskState};
-pub use usage::{Tokens, Usage};
+pub use usage::{Tokens, Usage, model_of};
 
 use std::collections::BTreeMap;
 

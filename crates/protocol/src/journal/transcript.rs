@@ -48,7 +48,7 @@ pub enum Place {
 }
 
 /// Actions in the order they began.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Transcript {
     actions: Vec<Action>,
     /// Streamed parts that are open, by task and part id.
@@ -81,6 +81,13 @@ impl Transcript {
     /// What happened so far.
     pub fn actions(&self) -> &[Action] {
         &self.actions
+    }
+
+    /// Puts something else in the place of a field, for those who read this transcript only.
+    pub(crate) fn put(&mut self, action: usize, field: &'static str, value: Raw<'static>) {
+        if let Some(action) = self.actions.get_mut(action) {
+            action.set(field, value);
+        }
     }
 
     /// Takes an event in. `placed` receives where its fields went.

@@ -9,7 +9,7 @@ use crate::journal::{Event, Kind};
 use crate::json::Raw;
 
 /// A thread so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct History {
     /// The thread's id.
     pub context: Option<Raw<'static>>,

@@ -29,6 +29,7 @@ pub(super) fn components() -> Map<String, Value> {
                     ("seq", count()),
                     ("at", time()),
                     ("requireUser", flag()),
+                    ("urgency", json!({"enum": ["low", "medium", "high"]})),
                     ("expiresAt", time()),
                     ("question", named("Event")),
                 ],

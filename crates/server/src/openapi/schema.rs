@@ -96,6 +96,8 @@ pub(super) fn components() -> Value {
         "SentMessage": object(&[
             ("messageId", text.clone()),
             ("tasks", list(object(&[("taskId", text.clone()), ("agent", text.clone())], &[]))),
+            ("answered", list(object(&[("inputId", text.clone()), ("taskId", text.clone())], &[]))),
+            ("canceled", list(text.clone())),
             ("first", count.clone()), ("last", count.clone()), ("cursor", named("Cursor")),
             ("duplicate", json!({"type": "boolean"})),
         ], &[]),
@@ -172,11 +174,24 @@ pub(super) fn components() -> Value {
             ("id", text.clone()), ("dialect", text.clone()), ("head", count.clone()),
             ("cursor", named("Cursor")),
         ], &[]),
+        "Usage": object(&[
+            ("from", text.clone()), ("to", text.clone()), ("total", named("Tokens")),
+            ("usage", list(object(&[
+                ("input", count.clone()), ("output", count.clone()), ("cached", count.clone()),
+                ("reasoning", count.clone()), ("calls", count.clone()),
+                ("cost", json!({"type": "number"})),
+            ], &[
+                ("day", text.clone()), ("thread", text.clone()), ("agent", text.clone()),
+                ("model", text.clone()),
+            ]))),
+            ("next", maybe.clone()),
+        ], &[]),
         "Waiting": object(&[
             ("thread", text.clone()), ("kind", json!({"enum": ["input", "auth"]})),
             ("id", text.clone()), ("taskId", maybe.clone()), ("seq", count.clone()),
             ("at", time.clone()), ("type", maybe.clone()), ("prompt", maybe.clone()),
             ("requireUser", json!({"type": "boolean"})), ("expiresAt", time.clone()),
+            ("urgency", json!({"enum": ["low", "medium", "high"]})),
         ], &[]),
         "Found": object(&[
             ("thread", text.clone()), ("seq", count.clone()), ("at", time),

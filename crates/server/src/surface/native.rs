@@ -10,6 +10,7 @@ mod shares;
 pub(crate) mod stream;
 pub(crate) mod threads;
 pub(crate) mod transfer;
+mod usage;
 pub(crate) mod work;
 
 use axum::routing::{delete, get, patch, post};
@@ -38,8 +39,15 @@ pub(crate) fn routes() -> Vec<Route> {
             method: Method::GET,
             path: "/api/inbox",
             scope: Scope::Read,
-            about: "What waits for someone in all threads, the oldest first",
+            about: "What waits for someone in all threads, the oldest or the most urgent first",
             handler: get(lists::inbox),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/usage",
+            scope: Scope::Read,
+            about: "Tokens, money and model calls by agent, model, thread and day",
+            handler: get(usage::usage),
         },
         Route {
             method: Method::GET,

@@ -75,6 +75,10 @@ async fn threads_are_listed_by_what_they_are() {
         "/api/threads?limit=0",
         "/api/threads?after=zz!",
         "/api/inbox?kind=x",
+        "/api/inbox?order=x",
+        "/api/usage?by=x",
+        "/api/usage?from=yesterday",
+        "/api/usage?after=x.y",
         "/api/search",
     ] {
         let (status, answer) = site.get(bad).await;

@@ -27,4 +27,5 @@ mod token;
 #[cfg(feature = "otel")]
 mod traces;
 mod transfer;
+mod waiting;
 mod work;

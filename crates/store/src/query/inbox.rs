@@ -1,10 +1,10 @@
 //! What waits for someone.
 
-use selvedge_protocol::journal::Visibility;
+use selvedge_protocol::journal::{Urgency, Visibility};
 
 use super::Place;
 
-/// Which of the things that wait, the oldest first.
+/// Which of the things that wait.
 #[derive(Debug, Clone)]
 pub struct InboxQuery {
     /// Only of this kind.
@@ -13,6 +13,8 @@ pub struct InboxQuery {
     pub user_only: bool,
     /// Only what whoever sees so much may see.
     pub sees: Visibility,
+    /// Which come first.
+    pub order: InboxOrder,
     /// Only those after this place.
     pub after: Option<Place>,
     /// At most so many.
@@ -21,8 +23,25 @@ pub struct InboxQuery {
 
 impl Default for InboxQuery {
     fn default() -> Self {
-        Self { kind: None, user_only: false, sees: Visibility::Internal, after: None, limit: 0 }
+        Self {
+            kind: None,
+            user_only: false,
+            sees: Visibility::Internal,
+            order: InboxOrder::default(),
+            after: None,
+            limit: 0,
+        }
     }
+}
+
+/// Which of the things that wait come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InboxOrder {
+    /// The oldest.
+    #[default]
+    Oldest,
+    /// The most urgent, and of those the oldest.
+    Urgent,
 }
 
 /// What is waited for.
@@ -70,6 +89,8 @@ pub struct InboxItem {
     pub prompt: Option<String>,
     /// Whether only a user may answer.
     pub require_user: bool,
+    /// How urgent it is.
+    pub urgency: Urgency,
     /// Until when, in milliseconds since 1970.
     pub expires: Option<i64>,
 }

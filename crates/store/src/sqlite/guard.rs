@@ -88,6 +88,7 @@ impl From<Not> for AppendError {
 
 fn check(conn: &Connection, thread: i64, guard: &Guard, now: i64) -> Result<(), Not> {
     match guard {
+        Guard::All(guards) => guards.iter().try_for_each(|guard| check(conn, thread, guard, now)),
         Guard::Open { kind, id } => is_open(conn, thread, *kind, id, now),
         Guard::Due(due) => match due_now(conn, thread, due.kind, &due.id, now)? {
             Some(found) if found == *due => Ok(()),

@@ -270,6 +270,12 @@ ALTER TABLE task ADD COLUMN answered INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX task_unanswered ON task (thread, nth)
     WHERE routed = 1 AND answered = 0 AND ended IS NOT NULL;
 ",
+    "
+-- How urgent an answer is; 1 is as usual, and 2 is now; those come first.
+ALTER TABLE inbox ADD COLUMN urgency INTEGER NOT NULL DEFAULT 1;
+CREATE INDEX inbox_open_by_urgency ON inbox (tenant, 2 - urgency, at, thread, seq)
+    WHERE closed IS NULL;
+",
 ];
 
 /// Tables that are made from events, in [`super::project`].

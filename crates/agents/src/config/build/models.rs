@@ -3,7 +3,7 @@
 use crate::config::file;
 use crate::config::plan;
 use crate::model::{
-    BadKey, BadUrl, Effort, Http, Key, Model, Provider, Settings, Thinking, Timeouts,
+    BadKey, BadUrl, Effort, Http, Key, Model, Provider, Settings, Terms, Thinking, Timeouts,
 };
 
 /// Why a planned model cannot be asked. A plan that was checked has no such model.
@@ -29,6 +29,15 @@ impl plan::Model {
             first_byte: self.first_byte.unwrap_or(usual.first_byte),
             idle: self.idle.unwrap_or(usual.idle),
         }))
+    }
+
+    /// The terms on which it is asked.
+    pub(super) fn terms(&self) -> Terms {
+        Terms {
+            price: self.price,
+            context_tokens: self.context_tokens,
+            max_tokens: self.max_tokens,
+        }
     }
 
     /// How it is to answer.

@@ -196,6 +196,8 @@ impl Check<'_> {
             tries: said.tries.unwrap_or(usual.tries),
             backoff: said.backoff.map_or(usual.backoff, |period| period.0),
             backoff_max: said.backoff_max.map_or(usual.backoff_max, |period| period.0),
+            timeout: said.timeout.map_or(usual.timeout, |period| period.0),
+            call_timeout: said.call_timeout.map_or(usual.call_timeout, |period| period.0),
         };
         let coordination = self.coordination(at, id, agent);
         let trace = if agent.trace { Trace::On } else { Trace::Off };

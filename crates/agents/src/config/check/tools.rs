@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
+use selvedge_protocol::journal::Urgency;
 use serde_json::{Value, json};
 
 use super::{Check, did_you_mean, is_tool_name, shown};
-use crate::config::file::{self, InterruptedName, ToolKind};
+use crate::config::file::{self, InterruptedName, Period, ToolKind, UrgencyName};
 use crate::config::plan::{Doer, Reach, Server, Tool, Way};
 use crate::config::source::join;
 use crate::model::ToolSpec;
 use crate::tool::schema::{Schema, SchemaError};
-use crate::tool::{Consent, Interrupted};
+use crate::tool::{Consent, Interrupted, Manner};
 
 /// Names that stand for something else where an agent's tools are listed.
 const RESERVED: &[&str] = &["agents", "artifacts", "ask", "thoughts"];
@@ -70,6 +71,7 @@ impl Check<'_> {
             start: server.start_timeout.map(|period| period.0),
             timeout: server.timeout.map(|period| period.0),
             consent: consent(server.consent),
+            manner: manner(server.answer_within, server.urgency),
             interrupted: server.interrupted.map(interrupted),
         })
     }
@@ -118,7 +120,8 @@ impl Check<'_> {
         let spec = ToolSpec { name, description: tool.description, schema: schema? };
         let timeout = tool.timeout.map(|period| period.0);
         let (consent, interrupted) = (consent(tool.consent), interrupted(tool.interrupted));
-        Some(Tool { spec, doer, consent, interrupted, timeout, auth })
+        let manner = manner(tool.answer_within, tool.urgency);
+        Some(Tool { spec, doer, consent, manner, interrupted, timeout, auth })
     }
 
     /// The schema of a tool's arguments, if it is one.
@@ -212,6 +215,16 @@ fn check_schema(schema: &Value) -> Result<(), (String, String)> {
 
 pub(super) fn reach(allow_private: bool) -> Reach {
     if allow_private { Reach::Private } else { Reach::Public }
+}
+
+/// How people are asked.
+fn manner(within: Option<Period>, urgency: Option<UrgencyName>) -> Manner {
+    let urgency = urgency.map(|urgency| match urgency {
+        UrgencyName::Low => Urgency::Low,
+        UrgencyName::Medium => Urgency::Medium,
+        UrgencyName::High => Urgency::High,
+    });
+    Manner { patience: within.map(|period| period.0), urgency }
 }
 
 fn consent(needed: bool) -> Consent {

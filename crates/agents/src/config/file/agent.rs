@@ -115,6 +115,11 @@ pub struct LimitsTable {
     pub backoff: Option<Period>,
     /// The longest wait before another time.
     pub backoff_max: Option<Period>,
+    /// Time at work, an hour if it is not said; waiting for people and for other agents is not
+    /// counted.
+    pub timeout: Option<Period>,
+    /// Time of one model call; 15 minutes if it is not said.
+    pub call_timeout: Option<Period>,
 }
 
 /// How a message says whose it is.

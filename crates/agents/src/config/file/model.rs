@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Period;
+pub use crate::model::Price;
 
 /// A model of a provider.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -75,21 +76,6 @@ impl Provider {
             Self::Ollama | Self::OpenaiCompatible => None,
         }
     }
-}
-
-/// What a million tokens cost, in any one currency.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Price {
-    /// That go in.
-    #[schemars(range(min = 0.0))]
-    pub input: f64,
-    /// That come out.
-    #[schemars(range(min = 0.0))]
-    pub output: f64,
-    /// That go in and were cached; as all that go in, if it is not said.
-    #[schemars(range(min = 0.0))]
-    pub cached: Option<f64>,
 }
 
 /// How much to think.

@@ -36,6 +36,10 @@ pub struct Server {
     /// With `url`: what the user must give before one of its tools is used. The server must list
     /// its tools without it.
     pub auth: Option<Auth>,
+    /// How long someone who is asked may take; as long as they like if it is not said.
+    pub answer_within: Option<Period>,
+    /// How urgent an answer is.
+    pub urgency: Option<UrgencyName>,
 }
 
 /// A tool of our own.
@@ -55,6 +59,10 @@ pub struct Tool {
     /// Whether a user must agree each time before it is used.
     #[serde(default)]
     pub consent: bool,
+    /// How long someone who is asked may take; as long as they like if it is not said.
+    pub answer_within: Option<Period>,
+    /// How urgent an answer is.
+    pub urgency: Option<UrgencyName>,
     /// How long it may take; 2 minutes if it is not said.
     pub timeout: Option<Period>,
     /// What to do if it ran when we stopped.
@@ -74,6 +82,18 @@ pub struct Tool {
     pub auth: Option<Auth>,
     /// For `agent`: which.
     pub agent: Option<String>,
+}
+
+/// How urgent an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum UrgencyName {
+    /// Whenever there is time.
+    Low,
+    /// As usual.
+    Medium,
+    /// Now.
+    High,
 }
 
 /// Who does what a tool does.

@@ -126,6 +126,8 @@ fn tool(
     };
     tool.consent = connection.options.consent;
     tool.auth = connection.options.auth.clone();
+    tool.patience = connection.options.manner.patience;
+    tool.urgency = connection.options.manner.urgency;
     tool.timeout = connection.options.timeout;
     Ok(tool)
 }

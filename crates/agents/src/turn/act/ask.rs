@@ -7,8 +7,8 @@ use selvedge_protocol::json::{Raw, quote};
 use serde_json::{Value, json};
 
 use super::Doing;
-use crate::journal::{JournalError, after};
-use crate::tool::{Tool, Whom};
+use crate::journal::JournalError;
+use crate::tool::{Manner, Tool, Whom};
 
 impl Doing {
     /// Asks a user whether the tool may be used.
@@ -18,7 +18,7 @@ impl Doing {
             .with_str("inputId", &self.consent_id())
             .with("inputType", Raw::Ref("\"confirmation\""))
             .with("requireUser", Raw::Ref("true"));
-        self.ask(asked, &prompt, tool.patience, Whom::User).await
+        self.ask(asked, &prompt, tool.manner(), Whom::User).await
     }
 
     /// Asks whoever is connected to do it.
@@ -34,7 +34,7 @@ impl Doing {
             .with_str("inputId", &self.place())
             .with("inputType", Raw::Ref("\"tool-execution\""))
             .with("metadata", Raw::owned(metadata));
-        self.ask(asked, &prompt, tool.patience, Whom::Coordinator).await
+        self.ask(asked, &prompt, tool.manner(), Whom::Coordinator).await
     }
 
     /// Asks what the agent wants to know.
@@ -70,7 +70,9 @@ impl Doing {
         }
         let timeout = arguments.get("timeout").and_then(Value::as_u64).map(Duration::from_secs);
         let prompt = text("question").unwrap_or_default();
-        self.ask(asked, prompt, timeout.or(tool.patience), whom).await
+        let usual = tool.manner();
+        let manner = Manner { patience: timeout.or(usual.patience), ..usual };
+        self.ask(asked, prompt, manner, whom).await
     }
 
     /// Writes a question down, and who is to answer it first.
@@ -78,13 +80,11 @@ impl Doing {
         &self,
         asked: Event<'static>,
         prompt: &str,
-        patience: Option<Duration>,
+        manner: Manner,
         whom: Whom,
     ) -> Result<(), JournalError> {
-        let mut asked = asked.with_str("prompt", prompt).with_str("toolCallId", &self.call.id);
-        if let Some(patience) = patience {
-            asked = asked.with_str("expiresAt", &after(patience));
-        }
+        let asked = asked.with_str("prompt", prompt).with_str("toolCallId", &self.call.id);
+        let asked = manner.of(asked);
         let coordinator = self.coordinator.as_deref().filter(|_| whom == Whom::Coordinator);
         let mut events = vec![asked];
         let waits_for = match coordinator {

@@ -1,6 +1,9 @@
 //! Tokens by agent and model.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::iter::Sum;
+use std::ops::AddAssign;
 
 use crate::journal::{Event, Kind};
 use crate::json::{Node, Raw};
@@ -33,9 +36,13 @@ pub struct Tokens {
 
 impl Tokens {
     /// What an event tells of tokens used. An `llm-usage` of a task whose `step-finished` told its
-    /// own would count twice.
+    /// own would count twice. An attempt that is void was paid all the same.
     pub fn told(event: &Event<'_>) -> Option<Self> {
         match event.kind() {
+            Kind::AttemptSuperseded => {
+                let metadata = event.get("metadata")?.doc()?;
+                metadata.root().some("usage").map(tokens)
+            }
             Kind::StepFinished | Kind::Message => Some(tokens(event.get("usage")?.doc()?.root())),
             Kind::LlmUsage => {
                 let count = |field: &str| {
@@ -60,42 +67,59 @@ impl Tokens {
     }
 }
 
+impl AddAssign for Tokens {
+    fn add_assign(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cached = self.cached.saturating_add(other.cached);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
+        self.calls = self.calls.saturating_add(other.calls);
+        self.cost += other.cost;
+    }
+}
+
+impl Sum for Tokens {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |mut sum, own| {
+            sum += own;
+            sum
+        })
+    }
+}
+
+/// The model whose tokens an event tells of.
+pub fn model_of<'e>(event: &'e Event<'_>) -> Option<Cow<'e, str>> {
+    event.str("model").or_else(|| {
+        let model = event.at("metadata", "/model").filter(|_| is_void(event))?;
+        model.str().map(|model| Cow::Owned(model.into_owned()))
+    })
+}
+
+fn is_void(event: &Event<'_>) -> bool {
+    event.kind() == Kind::AttemptSuperseded
+}
+
 impl Usage {
-    pub(super) fn apply(&mut self, event: &Event<'_>) {
-        let Some(tokens) = Tokens::told(event) else { return };
+    /// Takes an event in; tells what was counted.
+    pub fn apply(&mut self, event: &Event<'_>) -> Option<Tokens> {
+        let tokens = Tokens::told(event)?;
         let task = event.get("taskId").map_or_else(String::new, ToString::to_string);
         match event.kind() {
-            Kind::LlmUsage if self.told.contains(&task) => return,
+            Kind::LlmUsage if self.told.contains(&task) => return None,
             Kind::StepFinished => {
                 self.told.insert(task);
             }
             _ => {}
         }
-        self.add(event, tokens);
-    }
-
-    fn add(&mut self, event: &Event<'_>, tokens: Tokens) {
-        let text = |field: &str| event.str(field).map(|s| s.into_owned()).unwrap_or_default();
-        let total = self.by.entry((text("agentId"), text("model"))).or_default();
-        total.input += tokens.input;
-        total.output += tokens.output;
-        total.cached += tokens.cached;
-        total.reasoning += tokens.reasoning;
-        total.calls += tokens.calls;
-        total.cost += tokens.cost;
+        let text = |found: Option<Cow<'_, str>>| found.map(|s| s.into_owned()).unwrap_or_default();
+        let who = (text(event.str("agentId")), text(model_of(event)));
+        *self.by.entry(who).or_default() += tokens;
+        Some(tokens)
     }
 
     /// All tokens together.
     pub fn total(&self) -> Tokens {
-        self.by.values().fold(Tokens::default(), |mut sum, t| {
-            sum.input += t.input;
-            sum.output += t.output;
-            sum.cached += t.cached;
-            sum.reasoning += t.reasoning;
-            sum.calls += t.calls;
-            sum.cost += t.cost;
-            sum
-        })
+        self.by.values().copied().sum()
     }
 }
 

@@ -16,18 +16,16 @@ use http::{HeaderMap, header};
 use selvedge_protocol::journal::fold::TaskState;
 use selvedge_protocol::journal::{Cursor, Event};
 use selvedge_protocol::json::{Doc, Node, from_utf8, quote};
-use selvedge_store::{Append, Appended, Create, ThreadRef};
+use selvedge_store::{Appended, Create, ThreadRef};
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::auth::Principal;
-use crate::clock::now;
-use crate::event::Stamp;
 use crate::extract::Payload;
 use crate::query::Query;
 use crate::surface::native::acts::auths::{Proof, authenticate};
 use crate::surface::native::acts::inputs::{Answer, give};
-use crate::surface::native::messages::{receivers, tasks_for};
+use crate::surface::native::messages::{Saying, receivers, say};
 use crate::surface::native::stream::{event_stream, filter};
 use crate::surface::native::threads::{asked, body_object, text_member};
 use crate::view::{Descendants, Format, Kind, Place, Reader, Start};
@@ -112,8 +110,7 @@ async fn prompt(
     if said.is_empty() || said.chars().count() > PROMPT {
         return Err(wrong(format!("`prompt` must have 1 to {PROMPT} characters")));
     }
-    let key = principal.thread(id);
-    let wanted = key.clone();
+    let wanted = principal.thread(id);
     let thread = app.blocking(move |store| Ok(store.thread(&wanted)?)).await?;
     let mut events = Vec::new();
     if thread.is_none() {
@@ -121,18 +118,26 @@ async fn prompt(
     }
     let to = receivers(app, thread, root).await?;
     let message = Uuid::now_v7().to_string();
-    let (own, said) = (quote(&message), quote(&said));
     let metadata = root.some("metadata").filter(|metadata| metadata.is_object());
     let metadata = metadata.map_or(String::new(), |m| format!(",\"metadata\":{}", m.raw()));
-    events.push(format!(
-        "{{\"kind\":\"message\",\"role\":\"user\",\"messageId\":{own},\"content\":{said}{metadata}}}"
-    ));
-    let made = tasks_for(&message, &to, principal.subject.as_deref());
-    events.extend(made.iter().map(|task| task.event.clone()));
-    let tasks = made.into_iter().map(|task| task.id).collect();
-    let drafts = Stamp::new(id, now()).events(format!("[{}]", events.join(",")).as_bytes())?;
-    let append = Append::new(key, drafts).creating(Create::IfMissing);
-    Ok((app.append(append).await?, tasks))
+    let event = format!(
+        "{{\"kind\":\"message\",\"role\":\"user\",\"messageId\":{},\"content\":{}{metadata}}}",
+        quote(&message),
+        quote(&said)
+    );
+    let saying = Saying {
+        thread: id,
+        create: Create::IfMissing,
+        before: events,
+        message,
+        event,
+        text: Some(said),
+        to,
+        key: None,
+    };
+    let (appended, said) = say(app, principal, saying).await?;
+    let tasks = said.tasks.into_iter().map(|(task, _)| task).chain(said.resumed).collect();
+    Ok((appended, tasks))
 }
 
 /// Answers what a turn waits for.

@@ -5,7 +5,7 @@
 
 mod artifacts;
 pub(crate) mod auths;
-mod cancel;
+pub(crate) mod cancel;
 pub(crate) mod inputs;
 
 use axum::routing::{get, post, put};

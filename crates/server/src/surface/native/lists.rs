@@ -7,8 +7,8 @@ use http::header;
 use selvedge_protocol::json::Doc;
 use selvedge_protocol::time;
 use selvedge_store::{
-    Found, InboxItem, InboxKind, InboxQuery, Listed, Piece, Place, Scalar, Summary, ThreadQuery,
-    ThreadStatus,
+    Found, InboxItem, InboxKind, InboxOrder, InboxQuery, Listed, Piece, Place, Scalar, Summary,
+    ThreadQuery, ThreadStatus,
 };
 use serde_json::{Value, json};
 
@@ -64,7 +64,15 @@ pub(crate) async fn inbox(
     };
     let user_only = matches!(query.get("requireUser"), Some("true" | "1"));
     let sees = filter(&query, &principal)?.sees;
-    let asked = InboxQuery { kind, user_only, sees, after, limit };
+    let order = match query.get("order") {
+        None | Some("oldest") => InboxOrder::Oldest,
+        Some("urgency") => InboxOrder::Urgent,
+        Some(_) => {
+            let message = "`order` must be oldest or urgency";
+            return Err(Error::new(ErrorCode::BadParameter, message));
+        }
+    };
+    let asked = InboxQuery { kind, user_only, sees, order, after, limit };
     let tenant = principal.tenant.clone();
     let listed = app.blocking(move |store| Ok(store.inbox(&tenant, &asked)?)).await?;
     Ok(answer("items", listed, |item| waiting(&item)))
@@ -92,7 +100,7 @@ pub(crate) async fn search(
 }
 
 /// How many, and from where on.
-fn page(query: &Query<'_>) -> Result<(usize, Option<Place>), Error> {
+pub(super) fn page(query: &Query<'_>) -> Result<(usize, Option<Place>), Error> {
     let limit = query.limit(PAGE, PAGE_MAX)?;
     Ok((limit, query.get("after").map(Place::new)))
 }
@@ -148,6 +156,7 @@ fn waiting(of: &InboxItem) -> Value {
         "type": of.ty,
         "prompt": of.prompt,
         "requireUser": of.require_user,
+        "urgency": of.urgency.name(),
         "expiresAt": of.expires.and_then(time::from_millis),
     })
 }

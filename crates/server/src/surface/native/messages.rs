@@ -1,5 +1,10 @@
 //! Messages to agents: said, and someone is to answer.
 
+mod say;
+mod waiting;
+
+pub(crate) use say::{Saying, say};
+
 use axum::Extension;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -7,14 +12,13 @@ use http::{HeaderMap, StatusCode, header};
 use selvedge_agents::Member;
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::{Node, quote};
-use selvedge_store::{Append, AppendError, ThreadRef};
+use selvedge_store::{Create, ThreadRef};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::events::{key, now, placed};
+use super::events::{key, placed};
 use super::threads::{body_object, text_member};
 use crate::auth::Principal;
-use crate::event::Stamp;
 use crate::extract::{Id, Payload};
 use crate::{App, Error, ErrorCode};
 
@@ -40,45 +44,58 @@ pub(crate) async fn send(
     let author = text_member(root, "author")?;
     let message = text_member(root, "messageId")?.unwrap_or_else(|| Uuid::now_v7().to_string());
     let to = receivers(&app, Some(thread), root).await?;
-    let mut events = format!(
-        "[{{\"kind\":\"message\",\"role\":\"user\",\"messageId\":{},\"content\":{}",
+    let mut event = format!(
+        "{{\"kind\":\"message\",\"role\":\"user\",\"messageId\":{},\"content\":{}",
         quote(&message),
         content.raw()
     );
     if let Some(author) = &author {
-        events.push_str(&format!(",\"author\":{}", quote(author)));
+        event.push_str(&format!(",\"author\":{}", quote(author)));
     }
     for name in ["attachments", "metadata"] {
         if let Some(value) = root.some(name) {
-            events.push_str(&format!(",\"{name}\":{}", value.raw()));
+            event.push_str(&format!(",\"{name}\":{}", value.raw()));
         }
     }
-    events.push('}');
-    let tasks = tasks_for(&message, &to, principal.subject.as_deref());
-    for task in &tasks {
-        events.push(',');
-        events.push_str(&task.event);
-    }
-    events.push(']');
-    let drafts = Stamp::new(&id, now()).events(events.as_bytes())?;
-    let mut append = Append::new(principal.thread(&id), drafts);
-    append.key = key(&headers, &body)?;
-    let appended = app.append(append).await.map_err(|error| match error {
-        AppendError::NotFound => Error::no_thread(&id),
-        other => other.into(),
-    })?;
+    event.push('}');
+    let saying = Saying {
+        thread: &id,
+        create: Create::Never,
+        before: Vec::new(),
+        message,
+        event,
+        text: plain(content),
+        to,
+        key: key(&headers, &body)?,
+    };
+    let (appended, said) = say(&app, &principal, saying).await?;
     let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
-    let told =
-        tasks.iter().zip(&to).map(|(task, agent)| json!({ "taskId": task.id, "agent": agent }));
+    let tasks = said.tasks.iter().map(|(id, agent)| json!({ "taskId": id, "agent": agent }));
+    let answered = said.answered.iter();
+    let answered = answered.map(|(input, task)| json!({ "inputId": input, "taskId": task }));
     let answer = json!({
-        "messageId": message,
-        "tasks": told.collect::<Vec<_>>(),
+        "messageId": said.message,
+        "tasks": tasks.collect::<Vec<_>>(),
+        "answered": answered.collect::<Vec<_>>(),
+        "canceled": said.canceled,
         "first": appended.first,
         "last": appended.last,
         "cursor": cursor.to_string(),
         "duplicate": appended.duplicate,
     });
     Ok((StatusCode::ACCEPTED, placed(cursor, answer.to_string())).into_response())
+}
+
+/// What a message says, if it is but text.
+fn plain(content: Node<'_, '_>) -> Option<String> {
+    if let Some(text) = content.str() {
+        return Some(text.into_owned());
+    }
+    let parts = content.children().map(|part| {
+        let is_text = part.get("type").is_none_or(|ty| ty.is("text"));
+        part.get("text").filter(|_| is_text)?.str().map(|text| text.into_owned())
+    });
+    parts.collect::<Option<Vec<String>>>().map(|parts| parts.concat())
 }
 
 /// `GET /api/agents`
@@ -105,14 +122,14 @@ pub(crate) async fn agents(State(app): State<App>) -> Response {
 }
 
 /// A task that is to be made for an agent.
-pub(crate) struct NewTask {
-    pub(crate) id: String,
+struct NewTask {
+    id: String,
     /// The event that makes it.
-    pub(crate) event: String,
+    event: String,
 }
 
 /// The tasks with which agents answer a message of a user; credentials are asked of them only.
-pub(crate) fn tasks_for(message: &str, to: &[String], user: Option<&str>) -> Vec<NewTask> {
+fn tasks_for(message: &str, to: &[String], user: Option<&str>) -> Vec<NewTask> {
     let user = user.map(|user| format!(",\"metadata\":{{\"userId\":{}}}", quote(user)));
     let user = user.unwrap_or_default();
     let task = |agent: &String| {

@@ -1,7 +1,7 @@
 //! Questions and requests for credentials that wait for someone.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
-use selvedge_protocol::journal::Visibility;
+use selvedge_protocol::journal::{Urgency, Visibility};
 use selvedge_protocol::json::Raw;
 use selvedge_protocol::time;
 
@@ -37,8 +37,9 @@ pub(super) fn asked(
         find.query_row(params![thread.num, what.kind, id], |row| row.get(0)).optional()?;
     let mut insert = conn.prepare_cached(
         "INSERT OR REPLACE INTO inbox \
-         (thread, kind, id, tenant, task, seq, at, type, prompt, require_user, expires, visibility) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+         (thread, kind, id, tenant, task, seq, at, type, prompt, require_user, expires, visibility, \
+             urgency) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?;
     let prompt = seen.text("prompt").map(|prompt| text::beginning(&prompt, PROMPT));
     let own = seen.event.get("requireUser").and_then(Raw::bool).unwrap_or(false);
@@ -56,7 +57,8 @@ pub(super) fn asked(
         // Credentials come from the user or nobody.
         own || what.kind == AUTH.kind,
         expires,
-        Visibility::of_event(seen.event).rank()
+        Visibility::of_event(seen.event).rank(),
+        Urgency::of_event(seen.event).rank()
     ])?;
     if open != Some(true) {
         thread.summary.pending += 1;

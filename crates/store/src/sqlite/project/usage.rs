@@ -2,10 +2,10 @@
 
 use rusqlite::{Connection, params};
 use selvedge_protocol::journal::Kind;
-use selvedge_protocol::journal::fold::Tokens;
+use selvedge_protocol::journal::fold::{Tokens, model_of};
 
 use super::thread::Thread;
-use super::{Origin, Seen, task};
+use super::{ID_BYTES, Origin, Seen, task};
 
 const DAY: i64 = 86_400_000;
 /// More tokens than anyone will count, and still a whole number as a float.
@@ -58,6 +58,7 @@ fn add(
              reasoning = min(reasoning + excluded.reasoning, 1 << 53), \
              calls = calls + excluded.calls, cost = cost + excluded.cost",
     )?;
+    let model = model_of(seen.event).filter(|model| model.len() <= ID_BYTES);
     let count = |tokens: u64| tokens.min(MOST) as i64;
     let cost = if tokens.cost.is_nan() { 0.0 } else { tokens.cost };
     add.execute(params![
@@ -65,7 +66,7 @@ fn add(
         seen.origin != Origin::Own,
         seen.at.div_euclid(DAY),
         seen.id("agentId").unwrap_or_default(),
-        seen.id("model").unwrap_or_default(),
+        model.unwrap_or_default(),
         thread.tenant,
         count(tokens.input),
         count(tokens.output),

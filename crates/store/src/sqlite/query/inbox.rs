@@ -1,13 +1,14 @@
 //! What waits for someone, over all threads.
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use selvedge_protocol::journal::Urgency;
 
 use super::{page, probe};
-use crate::query::{InboxItem, InboxKind, InboxQuery, Listed, Place};
+use crate::query::{InboxItem, InboxKind, InboxOrder, InboxQuery, Listed, Place};
 use crate::{ReadError, ThreadRef};
 
 const COLUMNS: &str = "t.id, i.kind, i.id, i.task, i.seq, i.at, i.type, i.prompt, i.require_user, \
-     i.expires, i.thread";
+     i.expires, i.urgency, i.thread";
 
 /// A page of what waits.
 pub(crate) fn inbox(
@@ -15,24 +16,41 @@ pub(crate) fn inbox(
     tenant: &str,
     query: &InboxQuery,
 ) -> Result<Listed<InboxItem>, ReadError> {
-    let [at, thread, seq] = match &query.after {
+    let [calm, at, thread, seq] = match &query.after {
         Some(place) => place.numbers()?,
-        None => [i64::MIN; 3],
+        None => [i64::MIN; 4],
+    };
+    let (index, after, order) = match query.order {
+        InboxOrder::Oldest => (
+            "inbox_open",
+            "?9 = ?9 AND (i.at, i.thread, i.seq) > (?2, ?3, ?4)",
+            "i.at, i.thread, i.seq",
+        ),
+        InboxOrder::Urgent => (
+            "inbox_open_by_urgency",
+            "(2 - i.urgency, i.at, i.thread, i.seq) > (?9, ?2, ?3, ?4)",
+            "2 - i.urgency, i.at, i.thread, i.seq",
+        ),
     };
     let mut find = conn.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM inbox i INDEXED BY inbox_open \
+        "SELECT {COLUMNS} FROM inbox i INDEXED BY {index} \
          CROSS JOIN thread t ON t.num = i.thread AND t.deleted IS NULL \
-         WHERE i.tenant = ?1 AND i.closed IS NULL AND (i.at, i.thread, i.seq) > (?2, ?3, ?4) \
+         WHERE i.tenant = ?1 AND i.closed IS NULL AND {after} \
              AND (?5 IS NULL OR i.kind = ?5) AND i.require_user >= ?6 AND i.visibility <= ?7 \
-         ORDER BY i.at, i.thread, i.seq LIMIT ?8"
+         ORDER BY {order} LIMIT ?8"
     ))?;
     let kind = query.kind.map(InboxKind::name);
     let (limit, sees) = (probe(query.limit), query.sees.rank());
-    let asked = params![tenant, at, thread, seq, kind, query.user_only, sees, limit];
+    let asked = params![tenant, at, thread, seq, kind, query.user_only, sees, limit, calm];
     let rows = find.query_map(asked, read)?;
     let items = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    let listed =
-        page(items, query.limit, |(last, thread)| Place::of([last.at, *thread, last.seq as i64]));
+    let listed = page(items, query.limit, |(last, thread)| {
+        let calm = match query.order {
+            InboxOrder::Oldest => 0,
+            InboxOrder::Urgent => 2 - last.urgency.rank(),
+        };
+        Place::of([calm, last.at, *thread, last.seq as i64])
+    });
     let items = listed.items.into_iter().map(|(item, _)| item).collect();
     Ok(Listed { items, next: listed.next })
 }
@@ -76,6 +94,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<(InboxItem, i64)> {
         prompt: row.get(7)?,
         require_user: row.get(8)?,
         expires: row.get(9)?,
+        urgency: Urgency::ranked(row.get(10)?),
     };
-    Ok((item, row.get(10)?))
+    Ok((item, row.get(11)?))
 }

@@ -7,14 +7,25 @@ use super::{page, probe};
 use crate::query::{Listed, Place, Task, Wanted};
 use crate::{ReadError, ThreadKey, ThreadRef};
 
+const COLUMNS: &str = "k.id, k.parent, k.agent, k.initiator, k.model, k.state, k.began, \
+     k.began_at, k.ended, k.ended_at";
+
 /// A thread's tasks, in the order they began.
 pub(crate) fn tasks(conn: &Connection, thread: &ThreadRef) -> Result<Vec<Task>, ReadError> {
-    let mut find = conn.prepare_cached(
-        "SELECT k.id, k.parent, k.agent, k.initiator, k.model, k.state, k.began, k.began_at, \
-             k.ended, k.ended_at \
-         FROM task k JOIN thread t ON t.num = k.thread \
+    let mut find = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM task k JOIN thread t ON t.num = k.thread \
          WHERE k.thread = ?1 AND t.deleted IS NULL ORDER BY k.nth",
-    )?;
+    ))?;
+    let rows = find.query_map(params![thread.num], read)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// A thread's tasks that someone here is to do, in the order they began.
+pub(crate) fn wanted_in(conn: &Connection, thread: &ThreadRef) -> Result<Vec<Task>, ReadError> {
+    let mut find = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM task k INDEXED BY task_wanted \
+         WHERE k.thread = ?1 AND k.wanted = 1 AND k.ended IS NULL ORDER BY k.nth",
+    ))?;
     let rows = find.query_map(params![thread.num], read)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

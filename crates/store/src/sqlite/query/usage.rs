@@ -3,7 +3,8 @@
 use rusqlite::{Connection, Row, params};
 use selvedge_protocol::journal::fold::Tokens;
 
-use crate::query::{DayUsage, Usage};
+use super::{page, probe};
+use crate::query::{DayUsage, Listed, Place, Spent, Usage, UsageBy, UsageQuery};
 use crate::{ReadError, ThreadRef};
 
 /// As floats, which do not overflow.
@@ -45,6 +46,45 @@ pub(crate) fn usage_by_day(
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// A page of sums. What a branch shares is counted once, where it was used, unless it is asked for
+/// the branch alone.
+pub(crate) fn spent(
+    conn: &Connection,
+    tenant: &str,
+    query: &UsageQuery,
+) -> Result<Listed<Spent>, ReadError> {
+    let [offset] = query.after.as_ref().map_or(Ok([0]), Place::numbers)?;
+    let column = |by: UsageBy| match (by, query.by.contains(&by)) {
+        (_, false) => "NULL",
+        (UsageBy::Day, true) => "u.day",
+        (UsageBy::Thread, true) => "t.id",
+        (UsageBy::Agent, true) => "u.agent",
+        (UsageBy::Model, true) => "u.model",
+    };
+    let columns = UsageBy::ALL.map(column).join(", ");
+    let which = match &query.thread {
+        Some(_) => "u.thread = ?4",
+        None => "?4 IS NULL AND u.shared = 0",
+    };
+    let mut find = conn.prepare_cached(&format!(
+        "SELECT {columns}, {SUMS} FROM usage u \
+         JOIN thread t ON t.num = u.thread AND t.deleted IS NULL \
+         WHERE u.tenant = ?1 AND u.day >= ?2 AND u.day < ?3 AND {which} \
+         GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4 LIMIT ?5 OFFSET ?6"
+    ))?;
+    let thread = query.thread.as_ref().map(|thread| thread.num);
+    let offset = offset.max(0);
+    let days = &query.days;
+    let asked = params![tenant, days.start, days.end, thread, probe(query.limit), offset];
+    let rows = find.query_map(asked, |row| {
+        let [thread, agent, model] = [row.get(1)?, row.get(2)?, row.get(3)?];
+        Ok(Spent { day: row.get(0)?, thread, agent, model, tokens: tokens(row, 4)? })
+    })?;
+    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let next = offset.saturating_add(probe(query.limit) - 1);
+    Ok(page(rows, query.limit, |_| Place::of([next])))
 }
 
 fn tokens(row: &Row<'_>, at: usize) -> rusqlite::Result<Tokens> {

@@ -199,7 +199,7 @@ async fn stop(
 }
 
 /// How everything ends: a task's calls before it, and the tasks it called before it.
-fn ends(
+pub(crate) fn ends(
     store: &Store,
     thread: &ThreadRef,
     found: &Unfinished,

@@ -68,13 +68,14 @@ fn shown(item: &InboxItem, asked: &Event<'_>) -> String {
     asked.write(&mut event);
     format!(
         "{{\"kind\":\"{}\",\"id\":{},\"taskId\":{},\"seq\":{},\"at\":{},\"requireUser\":{},\
-         \"expiresAt\":{},\"question\":{event}}}",
+         \"urgency\":\"{}\",\"expiresAt\":{},\"question\":{event}}}",
         item.kind.name(),
         quote(&item.id),
         item.task.as_deref().map_or("null".to_owned(), quote),
         item.seq,
         time(Some(item.at)),
         item.require_user,
+        item.urgency.name(),
         time(item.expires),
     )
 }
@@ -141,16 +142,26 @@ pub(crate) async fn give(
     fits::question(&asked, value).map_err(|misfit| {
         Error::new(ErrorCode::BadParameter, misfit.message).at(format!("/value{}", misfit.pointer))
     })?;
-    let by = if principal.is_agent() { ("agent", "agentId") } else { ("user", "userId") };
-    let mut event = closing(Kind::InputReceived, &item, &asked)
-        .with_str("providedBy", by.0)
-        .with_some(by.1, user.map(|user| Raw::string(&user)))
-        .with("value", Raw::owned(value.raw()));
+    let mut event = received(principal, (&item, &asked), user, Raw::owned(value.raw()));
     if let Some(reason) = reason {
         event.set("metadata", Raw::owned(format!("{{\"reason\":{}}}", quote(&reason))));
     }
     let task = item.task.clone();
     Ok((close(app, principal, (thread, item), event, key).await?, task))
+}
+
+/// The event that answers a question.
+pub(crate) fn received(
+    principal: &Principal,
+    (item, asked): (&InboxItem, &Event<'_>),
+    user: Option<String>,
+    value: Raw<'static>,
+) -> Event<'static> {
+    let by = if principal.is_agent() { ("agent", "agentId") } else { ("user", "userId") };
+    closing(Kind::InputReceived, item, asked)
+        .with_str("providedBy", by.0)
+        .with_some(by.1, user.map(|user| Raw::string(&user)))
+        .with("value", value)
 }
 
 /// Who answers: whom the token was made for, or whom the body names.
