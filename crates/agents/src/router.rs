@@ -21,7 +21,7 @@ mod settle;
 pub use decided::{Decided, Dispatch, Team};
 pub(crate) use fold::is_routed;
 pub use fold::{Action, Routing, Taken};
-pub use hear::heard;
+pub(crate) use hear::Hearing;
 pub use replay::{Hop, Outcome};
 pub(crate) use settle::settle;
 

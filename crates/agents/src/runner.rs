@@ -310,7 +310,8 @@ impl Team for Desk {
     fn model(&self, agent: &str) -> Option<&str> {
         match self.member(agent)? {
             Member::Here(agent) => agent.minds.first().map(|mind| mind.name()),
-            Member::Worker(_) | Member::Remote(_) => None,
+            // What thinks elsewhere is nobody else's.
+            elsewhere => Some(elsewhere.id()),
         }
     }
 }

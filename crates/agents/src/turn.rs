@@ -19,7 +19,7 @@ pub use progress::{Answer, Call, Next, Progress, Stage};
 pub(crate) use think::backoff;
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,8 +60,8 @@ pub struct Turn {
     writer: Writer,
     progress: Progress,
     history: History,
-    /// Envelopes of the thread, by their ids: one of them may be what the task is about.
-    envelopes: HashMap<String, Event<'static>>,
+    /// Envelopes of the thread: one of them may be what the task is about.
+    envelopes: router::Hearing,
     /// What was spent in the thread, and what was said of it.
     spending: Spending,
     raises: Raises,
@@ -91,7 +91,7 @@ impl Turn {
             writer,
             progress: Progress::new(task),
             history: History::new(),
-            envelopes: HashMap::new(),
+            envelopes: router::Hearing::default(),
             spending: Spending::default(),
             raises: Raises::default(),
             measure: Measure::default(),
@@ -157,11 +157,11 @@ impl Turn {
         for (at, doc) in &docs {
             if let Some(event) = Event::parse(doc.root()) {
                 self.progress.apply(&event);
-                // What it shared as a thought it knows from its own call, and what it is given it hears
-                // in its own words.
-                let is_shared = event.get("providerName").is_some_and(|by| by.is(builtin::SHARED));
-                let is_given = own.is_some() && event.str("messageId") == own;
-                if !is_shared && !is_given {
+                // What it is given it hears in its own words, and what it shared as a thought it
+                // knows from its own call.
+                let shared = event.get("providerName").is_some_and(|by| by.is(builtin::SHARED));
+                let given = own.is_some() && event.str("messageId") == own;
+                if !shared && !given {
                     self.history.apply(&event);
                 }
                 self.spending.apply(&event, *at);
@@ -191,24 +191,11 @@ impl Turn {
 
     /// An envelope that was given to this task is what its agent hears last.
     fn routed(&mut self, event: &Event<'_>) {
-        let id = event.str("messageId");
-        let is_own = event.str("taskId").is_some_and(|task| task == self.task);
-        match (event.kind(), id) {
-            (Kind::Message, Some(id)) if event.get("intent").is_some() => {
-                self.envelopes.insert(id.into_owned(), event.to_owned());
-            }
-            (Kind::RouteDecided, Some(id)) if is_own => {
-                let Some(message) = self.envelopes.get(&*id) else { return };
-                let model = self.agent.minds.first().map_or("", |mind| mind.name());
-                let said = router::heard(message, event, Adapter::of_model(model));
-                let heard = Event::new(Kind::Message)
-                    .with("role", Raw::Ref("\"user\""))
-                    .with_str("content", &said)
-                    .with_str("taskId", &self.task);
-                self.history.apply(&heard);
-                self.hear();
-            }
-            _ => {}
+        let model = self.agent.minds.first().map_or("", |mind| mind.name());
+        let heard = self.envelopes.hear(&self.task, event, Adapter::of_model(model));
+        if let Some(heard) = heard {
+            self.history.apply(&heard);
+            self.hear();
         }
     }
 

@@ -39,13 +39,14 @@ pub struct Config {
 impl Config {
     /// The name of whoever thinks first for an agent.
     pub fn mind(&self, agent: &str) -> Option<&str> {
-        match &self.agents.iter().find(|own| own.id == agent)?.kind {
+        let agent = self.agents.iter().find(|own| own.id == agent)?;
+        match &agent.kind {
             Kind::Model { models, .. } => {
                 let first = models.first()?;
                 self.models.iter().find(|m| m.name == *first).map(|m| m.model.as_str())
             }
             Kind::Script { script, .. } => Some(&script.name),
-            Kind::Worker { .. } | Kind::Remote { .. } => None,
+            Kind::Worker { .. } | Kind::Remote { .. } => Some(&agent.id),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! the agent is known to have taken up is not begun twice: it is looked for where the agent can
 //! say what became of it, and failed where it cannot and may have done something.
 
+use selvedge_protocol::dialect::envelope::adapters::Adapter;
 use selvedge_protocol::journal::fold::{TaskState, Tokens};
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::Raw;
@@ -11,6 +12,7 @@ use selvedge_protocol::perspective::{Part, Policy, parts};
 
 use super::say::Told;
 use super::talk::{Answered, Ids, Reached, Say, Tried};
+use crate::router::Hearing;
 use crate::turn::{Answer, called};
 
 /// A turn so far.
@@ -47,6 +49,7 @@ pub(super) struct Progress {
     before: Vec<(String, String)>,
     questions: Vec<Question>,
     prompt: Option<Raw<'static>>,
+    hearing: Hearing,
     told: Told,
 }
 
@@ -146,13 +149,15 @@ impl Progress {
             before: Vec::new(),
             questions: Vec::new(),
             prompt: None,
+            hearing: Hearing::default(),
             told: Told::new(agent, policy),
         }
     }
 
     /// Takes an event of the thread in.
     pub(super) fn apply(&mut self, event: &Event<'_>) {
-        if let Some(asked) = called(&self.task, event) {
+        let heard = self.hearing.hear(&self.task, event, Adapter::Ollama);
+        if let Some(asked) = called(&self.task, event).or(heard) {
             self.prompt = asked.get("content").map(Raw::to_owned);
         }
         match event.str("taskId") {

@@ -1,13 +1,48 @@
 //! What an agent hears of an envelope that it is to take: the text of its model's family.
 
+use std::collections::HashMap;
+
 use selvedge_protocol::dialect::envelope::adapters::{Adapter, from_envelope};
-use selvedge_protocol::journal::Event;
+use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Doc, Node, Raw, quote};
 
 use super::REFLECT;
 
+/// The envelopes of a thread: one of them may be what a task is about.
+#[derive(Debug, Default)]
+pub(crate) struct Hearing {
+    envelopes: HashMap<String, Event<'static>>,
+}
+
+impl Hearing {
+    /// Takes an event in; what the agent of a task hears, where the event gives it an envelope.
+    pub(crate) fn hear(
+        &mut self,
+        task: &str,
+        event: &Event<'_>,
+        adapter: Adapter,
+    ) -> Option<Event<'static>> {
+        let id = event.str("messageId")?;
+        match event.kind() {
+            Kind::Message if event.get("intent").is_some() => {
+                self.envelopes.insert(id.into_owned(), event.to_owned());
+                None
+            }
+            Kind::RouteDecided if event.get("taskId").is_some_and(|own| own.is(task)) => {
+                let said = heard(self.envelopes.get(&*id)?, event, adapter);
+                let heard = Event::new(Kind::Message)
+                    .with("role", Raw::Ref("\"user\""))
+                    .with_str("content", &said)
+                    .with_str("taskId", task);
+                Some(heard)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The text that an agent hears, from the envelope and the decision that gave it to the agent.
-pub fn heard(message: &Event<'_>, decided: &Event<'_>, adapter: Adapter) -> String {
+fn heard(message: &Event<'_>, decided: &Event<'_>, adapter: Adapter) -> String {
     let text = request(message, decided);
     match Doc::parse(&text) {
         Ok(doc) => from_envelope(adapter, doc.root()).text(),

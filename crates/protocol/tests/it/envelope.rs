@@ -107,8 +107,7 @@ fn a_model_that_the_document_does_not_know_has_an_adapter_in_its_manner() {
     // What a model says is text, or data where its family has a place for data.
     let content = |adapter: Adapter, said: &str| {
         let made = adapter.answer("Count", said, at);
-        let content = made.doc().unwrap().root().get("content").unwrap().raw().to_owned();
-        content
+        made.doc().unwrap().root().get("content").unwrap().raw().to_owned()
     };
     let text = r#"{"type":"text","text":"two"}"#;
     for adapter in [Adapter::Claude, Adapter::Gpt5, Adapter::Gemini, Adapter::DeepSeek] {
