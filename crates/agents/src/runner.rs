@@ -192,6 +192,10 @@ impl Desk {
     /// Takes a hint of what was committed to a thread.
     pub fn committed<'e>(&self, thread: &ThreadKey, events: impl IntoIterator<Item = &'e Bytes>) {
         for event in events {
+            // Most of what is committed, and nothing follows from it here.
+            if Kind::leading(event).is_some_and(Kind::is_piece) {
+                continue;
+            }
             let Ok(doc) = Doc::parse_bytes(event) else { continue };
             let Some(event) = Event::parse(doc.root()) else { continue };
             match event.kind() {

@@ -324,6 +324,19 @@ impl Kind {
         SPECS.iter().find(|s| s.name == name).map_or(Self::Other, |s| s.kind)
     }
 
+    /// The kind of an event whose text begins with it, without reading the rest.
+    pub fn leading(event: &[u8]) -> Option<Self> {
+        let rest = event.strip_prefix(b"{\"kind\":\"")?;
+        let end = rest.iter().position(|byte| *byte == b'"')?;
+        let name = std::str::from_utf8(rest.get(..end)?).ok()?;
+        Some(Self::named(name))
+    }
+
+    /// Whether it is a piece of something that comes in many.
+    pub fn is_piece(self) -> bool {
+        matches!(self, Self::ContentDelta | Self::ThoughtStream | Self::ToolCallDelta)
+    }
+
     /// Whether a model call makes it.
     pub fn is_model_output(self) -> bool {
         matches!(
@@ -359,5 +372,9 @@ mod tests {
         }
         assert_eq!(SPECS.len(), Kind::Other as usize);
         assert_eq!(Kind::named("nonsense"), Kind::Other);
+        assert_eq!(Kind::leading(br#"{"kind":"message","role":1}"#), Some(Kind::Message));
+        for odd in [r#"{"role":1,"kind":"message"}"#, r#"{"kind":"mess"#, ""] {
+            assert_eq!(Kind::leading(odd.as_bytes()), None);
+        }
     }
 }
