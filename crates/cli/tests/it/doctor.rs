@@ -30,7 +30,7 @@ fn pass(mut server: TcpStream, mut client: TcpStream) {
     while let Ok(n @ 1..) = server.read(&mut piece) {
         let bytes = &piece[..n];
         let text = String::from_utf8_lossy(bytes);
-        if !held && text.contains("text/event-stream") {
+        if !held && text.contains("content-type: text/event-stream") {
             held = true;
             let head = text.find("\r\n\r\n").unwrap() + 4;
             client.write_all(&bytes[..head]).unwrap();
