@@ -1,6 +1,7 @@
 //! `selvedge tail`: what happens in threads, as it happens.
 
 pub(crate) mod line;
+mod talk;
 
 use std::process::ExitCode;
 
@@ -9,6 +10,7 @@ use selvedge_client::{Follow, Tail, Until};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use self::talk::Talk;
 use crate::args::{self, Named};
 use crate::error::Error;
 use crate::output;
@@ -21,8 +23,11 @@ use crate::remote::{self, Remote};
 #[derive(clap::Args)]
 #[command(after_long_help = "\
 Examples:
-  Two threads, without their thoughts:
+  Two conversations, without their thoughts:
       selvedge tail t1 t2 --thoughts off
+
+  Every event a line:
+      selvedge tail t1 --format events
 
   Only what comes from now on, as an AI SDK stream:
       selvedge tail t1 --after tail --as ai-sdk-stream
@@ -60,9 +65,10 @@ pub(crate) struct Args {
     /// Stop at the end instead of waiting for more
     #[arg(long)]
     no_follow: bool,
-    /// Lines for people, or the data as it came
-    #[arg(long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]
-    format: String,
+    /// A conversation, a line for each event, or the data as it came; events where `--kinds` says
+    /// which
+    #[arg(long, value_name = "FORMAT", value_parser = ["talk", "events", "json"])]
+    format: Option<String>,
     #[command(flatten)]
     remote: Remote,
 }
@@ -90,7 +96,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     }
     let until = if args.no_follow { Until::CaughtUp } else { Until::Forever };
     let follow = Follow { after: args.after.clone(), query, until };
-    let raw = dialect.is_some() || args.format == "json";
+    let format = args.format.as_deref();
+    let raw = dialect.is_some() || format == Some("json");
+    let talks = format.map_or(args.kinds.is_none(), |format| format == "talk");
+    let mut talk = talks.then(Talk::default);
     let width = match args.threads.len() {
         1 => 0,
         _ => args.threads.iter().map(String::len).max().unwrap_or(0),
@@ -117,10 +126,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
                 } else if !raw && frame.event != "caught-up" {
                     let name = if width > 0 { format!("{thread:width$} ") } else { String::new() };
                     let style = colour(&thread);
-                    if let Some(line) = line::line(&frame.data) {
-                        output::print(&format!("{style}{name}{style:#}{line}\n"))?;
-                    }
+                    let name = format!("{style}{name}{style:#}");
+                    let told = match &mut talk {
+                        Some(talk) => talk.tell(&thread, &name, &frame.data),
+                        None => line::line(&frame.data)
+                            .map_or(String::new(), |line| format!("{name}{line}\n")),
+                    };
+                    output::print(&told)?;
                 }
+            }
+            if let Some(talk) = &mut talk {
+                output::print(&talk.pause())?;
             }
             Ok(())
         })

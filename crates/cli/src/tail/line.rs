@@ -16,19 +16,29 @@ const NAMES: usize = 40;
 pub(crate) fn line(event: &str) -> Option<String> {
     let doc = Doc::parse(event).ok()?;
     let event = doc.root();
-    let text = |name: &str| event.get(name).and_then(Node::str);
-    let time = text("timestamp").unwrap_or_default();
-    let time = time.split('T').nth(1).unwrap_or("").trim_end_matches('Z');
-    let who = ["agentId", "author", "participantId", "role"].iter();
-    let who = who.filter_map(|name| text(name)).next().unwrap_or_default();
+    let (time, who) = (time(event), who(event));
     let (dim, name, own) = (args::DIM, args::NAME, colour(&who));
-    let (who, kind) = (one_line(&who, NAMES), one_line(&text("kind").unwrap_or_default(), NAMES));
+    let kind = event.get("kind").and_then(Node::str).unwrap_or_default();
+    let (who, kind) = (one_line(&who, NAMES), one_line(&kind, NAMES));
     let says = says(event);
     Some(format!("{dim}{time:<15}{dim:#} {own}{who:<12}{own:#} {name}{kind:<20}{name:#} {says}"))
 }
 
+/// The time of day of an event.
+pub(super) fn time(event: Node<'_, '_>) -> String {
+    let time = event.get("timestamp").and_then(Node::str).unwrap_or_default();
+    one_line(time.split('T').nth(1).unwrap_or("").trim_end_matches('Z'), NAMES)
+}
+
+/// Whose event it is.
+pub(super) fn who(event: Node<'_, '_>) -> String {
+    let who = ["agentId", "author", "participantId", "role"].iter();
+    let who = who.filter_map(|name| event.get(name).and_then(Node::str)).next();
+    who.unwrap_or_default().into_owned()
+}
+
 /// What was decided about an envelope: who takes it, for what, and why.
-fn hop(event: Node<'_, '_>) -> Option<String> {
+pub(super) fn hop(event: Node<'_, '_>) -> Option<String> {
     event.get("kind").filter(|kind| kind.is(Kind::RouteDecided.name()))?;
     let text = |name: &str| event.get(name).and_then(Node::str);
     let reason = text("reason")?;
@@ -41,7 +51,7 @@ fn hop(event: Node<'_, '_>) -> Option<String> {
 }
 
 /// What an envelope adds to what its task has said: how sure it is, and what may be done next.
-fn answer(event: Node<'_, '_>) -> Option<String> {
+pub(super) fn answer(event: Node<'_, '_>) -> Option<String> {
     event.get("answers")?;
     let mut out = event.get("intent").and_then(Node::str)?.into_owned();
     if let Some(score) = event.pointer("/confidence/score") {

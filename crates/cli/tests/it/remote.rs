@@ -22,7 +22,10 @@ fn a_history_goes_in_is_followed_and_comes_out() {
     assert_eq!(appended.code, Some(0), "{}", appended.stderr);
     let cursor = appended.stdout.trim();
 
-    let tail = selvedge(&["tail", "a b", "--no-follow", "--url", url]).stdout;
+    let talk = selvedge(&["tail", "a b", "--no-follow", "--url", url]).stdout;
+    assert!(talk.ends_with("ann          and the Loire?\u{fffd}[31m\n"), "{talk}");
+    let tail = ["tail", "a b", "--no-follow", "--format", "events", "--url", url];
+    let tail = selvedge(&tail).stdout;
     let last = tail.lines().last().unwrap();
     assert!(last.contains("ann") && last.contains("and the Loire?·[31m"), "{last}");
     let json = selvedge(&["tail", "a b", "--no-follow", "--format", "json", "--url", url]).stdout;
