@@ -17,6 +17,16 @@ use crate::journal::{JournalError, Writer};
 use crate::model::{Done, Failure, FailureKind, Said, Thought};
 use crate::tool::builtin::SHARED;
 
+/// Pieces of an answer that are taken together, at most.
+const PIECES: usize = 256;
+
+/// How far an answer has come.
+enum Heard {
+    More,
+    All,
+    Failed(Failure),
+}
+
 impl Turn {
     /// One model call: begun, said, ended. What goes wrong is in the journal when it returns.
     pub(super) async fn think(&mut self) -> Result<(), JournalError> {
@@ -73,23 +83,19 @@ impl Turn {
             asked = asked => asked,
             stop = self.stopped(end) => return self.stop(stop?).await,
         };
-        let mut saying = match asked {
+        let saying = match asked {
             Ok(saying) => saying,
             Err(failure) => return self.failed(&failure, Again::IfItHelps).await,
         };
+        // What has come already is taken together: there are many pieces, and each look at the
+        // journal and the clock costs more than one of them.
+        let mut saying = saying.ready_chunks(PIECES);
         loop {
             let failure = tokio::select! {
-                said = saying.next() => match said {
-                    Some(Ok(Said::Done(done))) => {
-                        pen.done(&done, &*mind);
-                        return pen.flush().await;
-                    }
-                    Some(Ok(said)) => {
-                        pen.say(said);
-                        continue;
-                    }
-                    Some(Err(failure)) => failure,
-                    None => Failure::new(FailureKind::Connection, "the answer has no end"),
+                said = saying.next() => match pen.take(said, &*mind) {
+                    Heard::More => continue,
+                    Heard::All => return pen.flush().await,
+                    Heard::Failed(failure) => failure,
                 },
                 written = pen.written() => {
                     written?;
@@ -264,6 +270,25 @@ impl Pen {
         }
     }
 
+    /// Takes pieces of an answer, and begins to write them down.
+    fn take(&mut self, said: Option<Vec<Result<Said, Failure>>>, mind: &dyn Mind) -> Heard {
+        let Some(said) = said else {
+            return Heard::Failed(Failure::new(FailureKind::Connection, "the answer has no end"));
+        };
+        for said in said {
+            match said {
+                Ok(Said::Done(done)) => {
+                    self.done(&done, mind);
+                    return Heard::All;
+                }
+                Ok(said) => self.say(said),
+                Err(failure) => return Heard::Failed(failure),
+            }
+        }
+        self.start();
+        Heard::More
+    }
+
     fn say(&mut self, said: Said) {
         match said {
             Said::Text(delta) => {
@@ -332,7 +357,6 @@ impl Pen {
             Said::Aside(aside) => self.aside = Some(aside),
             Said::Done(_) => {}
         }
-        self.start();
     }
 
     /// A whole thought, for those who follow.
