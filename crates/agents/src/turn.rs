@@ -37,7 +37,7 @@ use self::hearing::Hearing;
 use self::measure::Measure;
 use self::spending::Spending;
 use crate::agent::Agent;
-use crate::journal::{Journal, JournalError, Thread, Writer};
+use crate::journal::{Journal, JournalError, Thread, Writer, millis};
 use crate::router;
 use crate::tool::builtin;
 
@@ -235,7 +235,8 @@ impl Turn {
             self.progress.artifacts().iter().map(|id| Raw::string(id).to_string()).collect();
         let tokens = self.progress.tokens;
         let metadata = format!(
-            "{{\"iterations\":{},\"tokensUsed\":{}}}",
+            "{{\"duration\":{},\"iterations\":{},\"tokensUsed\":{}}}",
+            self.spending.worked(&self.task, millis()).as_millis(),
             self.progress.iterations,
             tokens.input + tokens.output
         );

@@ -5,7 +5,8 @@ mod auth;
 mod coordinate;
 mod share;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use selvedge_protocol::journal::fold::TaskState;
 use selvedge_protocol::journal::{Event, Kind};
@@ -51,6 +52,7 @@ impl Turn {
             consulted,
             people: auth::People::of(ledger, &self.task, &call.id),
             call,
+            begun: OnceLock::new(),
         };
         self.running.insert(doing.call.id.clone());
         self.tools.spawn(async move { (doing.call.id.clone(), doing.step(ended).await) });
@@ -77,6 +79,8 @@ struct Doing {
     /// How that agent was asked.
     consulted: Option<Consulted>,
     people: auth::People,
+    /// When this process began to do it.
+    begun: OnceLock<Instant>,
 }
 
 impl Doing {
@@ -152,6 +156,7 @@ impl Doing {
             begun.insert(0, self.trace("pre-tool", &format!("`{}` is used", self.call.name)));
         }
         self.writer.append(begun).await?;
+        let _ = self.begun.set(Instant::now());
         let allowance = Allowance::new(tool.timeout);
         let invocation = Invocation {
             id: self.call.id.clone(),
@@ -267,10 +272,13 @@ impl Doing {
     }
 
     fn complete(&self, success: Raw<'static>) -> Event<'static> {
+        let took = self.begun.get().map(Instant::elapsed);
+        let took = took.map(|took| Raw::owned(format!("{{\"duration\":{}}}", took.as_millis())));
         Event::new(Kind::ToolComplete)
             .with_str("toolCallId", &self.call.id)
             .with_str("toolName", &self.call.name)
             .with("success", success)
+            .with_some("metadata", took)
     }
 
     /// Why something is done, for operators.

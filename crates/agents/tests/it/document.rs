@@ -85,7 +85,7 @@ const SHOWN: &[(&str, &[&str])] = &[
     ("content-complete", &["content"]),
     ("tool-start", &["toolCallId", "toolName", "arguments"]),
     ("tool-progress", &["toolCallId", "progress", "message"]),
-    ("tool-complete", &["toolCallId", "toolName", "success", "result", "error"]),
+    ("tool-complete", &["toolCallId", "toolName", "success", "result", "error", "metadata"]),
     (
         "input-required",
         &["inputId", "requireUser", "inputType", "prompt", "schema", "options", "metadata"],

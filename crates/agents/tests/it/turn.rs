@@ -76,8 +76,9 @@ async fn a_turn_without_tools_is_said_and_ends_once() {
             "task-complete You said hello",
         ]
     );
-    let last = stage.events().pop().unwrap();
-    assert_eq!(last["metadata"], json!({"iterations": 1, "tokensUsed": 6}));
+    let mut last = stage.events().pop().unwrap();
+    assert!(last["metadata"]["duration"].take().is_u64(), "{last}");
+    assert_eq!(last["metadata"], json!({"duration": null, "iterations": 1, "tokensUsed": 6}));
     assert_eq!(
         (&last["agentId"], &last["taskId"], &last["contextId"]),
         (&json!("ada"), &json!("t"), &json!("talk"))
