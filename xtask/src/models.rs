@@ -16,7 +16,8 @@ pub(crate) fn run() -> Result<()> {
         cargo()
             .current_dir(workspace::root()?)
             .env("SELVEDGE_MODELS_MOCK", &mock.url)
-            .args(["test", "-p", "selvedge-agents", "--locked", "--test", "it"])
+            // Of all crates, as the tests before: of one alone they would be built anew.
+            .args(["test", "--workspace", "--locked", "--test", "it"])
             .args(["--", "model::mock::", "--ignored"]),
     )
 }

@@ -33,7 +33,8 @@ pub(crate) fn run() -> Result<()> {
     run_command(
         tests
             .current_dir(workspace::root()?)
-            .args(["test", "-p", "selvedge", "--locked", "--test", "it"])
+            // Of all crates, as the tests before: of one alone they would be built anew.
+            .args(["test", "--workspace", "--locked", "--test", "it"])
             .args(["--", "peers::", "--ignored"]),
     )
 }

@@ -11,7 +11,8 @@ pub(crate) fn run() -> Result<()> {
     run_command(
         cargo()
             .current_dir(workspace::root()?)
-            .args(["test", "-p", "selvedge-agents", "--locked", "--test", "it"])
+            // Of all crates, as the tests before: of one alone they would be built anew.
+            .args(["test", "--workspace", "--locked", "--test", "it"])
             .args(["--", "mcp::reference::", "--ignored"]),
     )
 }

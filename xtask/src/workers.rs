@@ -12,7 +12,8 @@ pub(crate) fn run() -> Result<()> {
         cargo()
             .current_dir(workspace::root()?)
             .env("SELVEDGE_NODE", install::node()?.get_program())
-            .args(["test", "-p", "selvedge", "--locked", "--test", "it"])
+            // Of all crates, as the tests before: of one alone they would be built anew.
+            .args(["test", "--workspace", "--locked", "--test", "it"])
             .args(["--", "workers::", "--ignored"]),
     )
 }
