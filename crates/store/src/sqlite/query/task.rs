@@ -36,15 +36,7 @@ pub(crate) fn wanted(
     limit: usize,
     after: Option<&Place>,
 ) -> Result<Listed<Wanted>, ReadError> {
-    listed(
-        conn,
-        "SELECT t.tenant, t.id, k.id, k.agent, k.thread, k.nth \
-         FROM task k INDEXED BY task_wanted JOIN thread t ON t.num = k.thread \
-         WHERE k.wanted = 1 AND k.ended IS NULL AND (k.thread, k.nth) > (?1, ?2) \
-             AND t.deleted IS NULL AND k.agent IS NOT NULL ORDER BY k.thread, k.nth LIMIT ?3",
-        limit,
-        after,
-    )
+    listed(conn, "task_wanted", "k.wanted = 1 AND k.ended IS NULL", limit, after)
 }
 
 /// A page of tasks that the router made and that are over, but whose end it has not taken up.
@@ -53,26 +45,25 @@ pub(crate) fn unanswered(
     limit: usize,
     after: Option<&Place>,
 ) -> Result<Listed<Wanted>, ReadError> {
-    listed(
-        conn,
-        "SELECT t.tenant, t.id, k.id, k.agent, k.thread, k.nth \
-         FROM task k INDEXED BY task_unanswered JOIN thread t ON t.num = k.thread \
-         WHERE k.routed = 1 AND k.answered = 0 AND k.ended IS NOT NULL \
-             AND (k.thread, k.nth) > (?1, ?2) \
-             AND t.deleted IS NULL AND k.agent IS NOT NULL ORDER BY k.thread, k.nth LIMIT ?3",
-        limit,
-        after,
-    )
+    let over = "k.routed = 1 AND k.answered = 0 AND k.ended IS NOT NULL";
+    listed(conn, "task_unanswered", over, limit, after)
 }
 
+/// A page of tasks of all threads that an index has, under the index's own condition.
 fn listed(
     conn: &Connection,
-    select: &str,
+    index: &str,
+    condition: &str,
     limit: usize,
     after: Option<&Place>,
 ) -> Result<Listed<Wanted>, ReadError> {
     let [thread, nth] = after.map_or(Ok([-1, -1]), Place::numbers)?;
-    let mut find = conn.prepare_cached(select)?;
+    let mut find = conn.prepare_cached(&format!(
+        "SELECT t.tenant, t.id, k.id, k.agent, k.thread, k.nth \
+         FROM task k INDEXED BY {index} JOIN thread t ON t.num = k.thread \
+         WHERE {condition} AND (k.thread, k.nth) > (?1, ?2) \
+             AND t.deleted IS NULL AND k.agent IS NOT NULL ORDER BY k.thread, k.nth LIMIT ?3",
+    ))?;
     let rows = find.query_map(params![thread, nth, probe(limit)], |row| {
         let key = ThreadKey::new(row.get::<_, String>(0)?, row.get::<_, String>(1)?);
         let wanted = Wanted { thread: key, task: row.get(2)?, agent: row.get(3)? };
