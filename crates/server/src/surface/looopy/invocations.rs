@@ -23,8 +23,8 @@ use uuid::Uuid;
 use crate::auth::Principal;
 use crate::extract::Payload;
 use crate::query::Query;
-use crate::surface::native::acts::auths::{Proof, authenticate};
-use crate::surface::native::acts::inputs::{Answer, give};
+use crate::surface::native::acts::auths::authenticate;
+use crate::surface::native::acts::inputs::{Reply, give};
 use crate::surface::native::messages::{Saying, receivers, say};
 use crate::surface::native::stream::{event_stream, filter};
 use crate::surface::native::threads::{asked, body_object, text_member};
@@ -161,7 +161,7 @@ async fn resume(
     for (i, input) in inputs.into_iter().enumerate() {
         let at = |error: Error| error.within(&format!("/inputs/{i}"));
         let input_id = text_member(input, "inputId").map_err(at)?.unwrap_or_default();
-        let answer = Answer { thread: id, input: &input_id, root: input, key: None };
+        let answer = Reply { thread: id, id: &input_id, root: input, key: None };
         let (appended, task) = give(app, principal, answer).await.map_err(at)?;
         tasks.extend(task.filter(|task| !tasks.contains(task)));
         first.get_or_insert(appended);
@@ -169,7 +169,7 @@ async fn resume(
     for (i, given) in credentials.into_iter().enumerate() {
         let at = |error: Error| error.within(&format!("/credentials/{i}"));
         let auth = text_member(given, "authId").map_err(at)?.unwrap_or_default();
-        let proof = Proof { thread: id, auth: &auth, root: given, key: None };
+        let proof = Reply { thread: id, id: &auth, root: given, key: None };
         let (appended, task) = authenticate(app, principal, proof).await.map_err(at)?;
         tasks.extend(task.filter(|task| !tasks.contains(task)));
         first.get_or_insert(appended);

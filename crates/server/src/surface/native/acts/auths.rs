@@ -10,10 +10,10 @@ use axum::response::Response;
 use http::HeaderMap;
 use selvedge_agents::credential::{Arrived, ReceiveError};
 use selvedge_protocol::journal::Kind;
-use selvedge_protocol::json::{Node, Raw, quote};
-use selvedge_store::{Appended, InboxKind, Key};
+use selvedge_protocol::json::{Raw, quote};
+use selvedge_store::{Appended, InboxKind};
 
-use super::inputs::{close, closing, question, user};
+use super::inputs::{Reply, close, closing, question, user};
 use crate::auth::Principal;
 use crate::extract::{Ids, Payload};
 use crate::surface::native::events::{key_of, told};
@@ -45,26 +45,19 @@ pub(crate) async fn authenticated(
         }
     }
     let key = key_of(&headers, &[b"auth", id.as_bytes(), &body])?;
-    let proof = Proof { thread: &thread, auth: &id, root, key };
+    let proof = Reply { thread: &thread, id: &id, root, key };
     let (appended, _) = authenticate(&app, &principal, proof).await?;
     Ok(told(&appended, ""))
 }
 
-/// That a user has authenticated: `userId`, and `credential` where one was asked for.
-pub(crate) struct Proof<'a> {
-    pub(crate) thread: &'a str,
-    pub(crate) auth: &'a str,
-    pub(crate) root: Node<'a, 'a>,
-    pub(crate) key: Option<Key>,
-}
-
-/// Closes a request for credentials; says where, and which task had asked.
+/// Closes a request for credentials (`userId`, and `credential` where one was asked for); says
+/// where, and which task had asked.
 pub(crate) async fn authenticate(
     app: &App,
     principal: &Principal,
-    proof: Proof<'_>,
+    proof: Reply<'_>,
 ) -> Result<(Appended, Option<String>), Error> {
-    let Proof { thread, auth, root, key } = proof;
+    let Reply { thread, id: auth, root, key } = proof;
     let wrong = |message: &str, at: &str| Error::new(ErrorCode::BadParameter, message).at(at);
     let named = user(root, principal)?;
     let credential = text_member(root, "credential")?;

@@ -109,26 +109,28 @@ pub(crate) async fn answer(
 ) -> Result<Response, Error> {
     let doc = body_object(&body)?;
     let key = key_of(&headers, &[b"answer", id.as_bytes(), &body])?;
-    let answer = Answer { thread: &thread, input: &id, root: doc.root(), key };
+    let answer = Reply { thread: &thread, id: &id, root: doc.root(), key };
     let (appended, _) = give(&app, &principal, answer).await?;
     Ok(told(&appended, ""))
 }
 
-/// An answer to a question: `value`, and perhaps `userId` and `reason`.
-pub(crate) struct Answer<'a> {
+/// What someone says to a question or a request for credentials.
+pub(crate) struct Reply<'a> {
     pub(crate) thread: &'a str,
-    pub(crate) input: &'a str,
+    /// `inputId` or `authId`.
+    pub(crate) id: &'a str,
     pub(crate) root: Node<'a, 'a>,
     pub(crate) key: Option<Key>,
 }
 
-/// Answers a question; says where, and which task had asked.
+/// Answers a question (`value`, and perhaps `userId` and `reason`); says where, and which task had
+/// asked.
 pub(crate) async fn give(
     app: &App,
     principal: &Principal,
-    answer: Answer<'_>,
+    answer: Reply<'_>,
 ) -> Result<(Appended, Option<String>), Error> {
-    let Answer { thread, input, root, key } = answer;
+    let Reply { thread, id: input, root, key } = answer;
     let reason = text_member(root, "reason")?;
     let user = user(root, principal)?;
     let Some(value) = root.get("value") else {
