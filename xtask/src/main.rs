@@ -9,6 +9,7 @@ mod models;
 mod peer;
 mod process;
 mod remote;
+mod surfaces;
 mod test;
 mod tools;
 mod workers;

@@ -1,5 +1,5 @@
 //! `cargo xtask test`: formatting, lints, Rust tests, conformance, models, tools, workers, the
-//! hand-off, agents elsewhere, then instruction counts.
+//! hand-off, agents elsewhere, surfaces, then instruction counts.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use crate::bench;
 use crate::conformance::{self, Part};
 use crate::process::{self, cargo};
-use crate::{handoff, models, remote, tools, workers, workspace};
+use crate::{handoff, models, remote, surfaces, tools, workers, workspace};
 
 /// Arguments of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -44,6 +44,8 @@ enum Only {
     Handoff,
     /// Agents elsewhere: real servers of A2A and of the Agent API.
     Remote,
+    /// Every surface, used by the real clients of its protocol.
+    Surfaces,
     /// Instruction counts beside the committed baseline.
     Instructions,
 }
@@ -61,6 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             | Only::Workers
             | Only::Handoff
             | Only::Remote
+            | Only::Surfaces
             | Only::Instructions,
         ) => &[],
         Some(Only::Recordings) => &[Part::Rejects, Part::Recordings],
@@ -89,6 +92,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     if all || matches!(args.only, Some(Only::Remote)) {
         remote::run()?;
+    }
+    if all || matches!(args.only, Some(Only::Surfaces)) {
+        surfaces::run()?;
     }
     if !matches!(args.only, None | Some(Only::Instructions)) || args.filter.is_some() {
         return Ok(conformance);

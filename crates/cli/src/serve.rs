@@ -54,6 +54,9 @@ pub(crate) struct Args {
     /// Run three scripted agents that plan a trip, with real tools and without any key
     #[arg(long)]
     demo: bool,
+    /// The agent that answers whoever names none
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
     #[command(flatten)]
     options: options::Settings,
     #[command(flatten)]
@@ -69,6 +72,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         (None, true) => Some(agents::demo()?),
         (None, false) => None,
     };
+    let agent = args.agent.clone().or_else(|| args.demo.then(|| agents::FIRST.to_owned()));
+    if let Some(name) = &agent
+        && desk.as_ref().is_none_or(|desk| desk.member(name).is_none())
+    {
+        return Err(Error::Agents { cause: format!("there is no agent `{name}` here") });
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(failed)?.block_on(async {
         let alone = args.listen.ip().is_loopback();
@@ -83,6 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         let store = Store::open(&args.db, args.options.store())?;
         let mut options = args.options.server();
         options.agents = desk;
+        options.agent = agent;
         let app = App::new(store, options)?;
         app.prepare().await?;
         if app.is_open() && !alone {

@@ -61,6 +61,8 @@ pub struct Options {
     pub secret: Secret,
     /// The agents that work here.
     pub agents: Option<Desk>,
+    /// The agent that answers whoever names none.
+    pub agent: Option<String>,
     /// Where spans go.
     #[cfg(feature = "otel")]
     pub traces: Option<TraceOptions>,
@@ -84,6 +86,7 @@ impl Default for Options {
             tls: None,
             secret: Secret::default(),
             agents: None,
+            agent: None,
             #[cfg(feature = "otel")]
             traces: None,
         }
@@ -288,6 +291,17 @@ impl App {
 
     pub(crate) fn views(&self) -> &Views {
         &self.inner.views
+    }
+
+    /// The agent that answers whoever names none: the one that was chosen, or the only one.
+    pub(crate) fn agent(&self) -> Option<&str> {
+        let desk = self.inner.options.agents.as_ref()?;
+        if let Some(chosen) = &self.inner.options.agent {
+            return desk.member(chosen).map(|member| member.id());
+        }
+        let mut all = desk.members();
+        let only = all.next()?;
+        all.next().is_none().then(|| only.id())
     }
 
     /// How it serves.

@@ -37,7 +37,7 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
         }
     };
     let status = response.status();
-    let code = response.extensions().get::<ErrorCode>().copied();
+    let code = response.extensions().get::<Error>().map(|error| error.code);
     app.metrics().answer(status, code);
     let caller = response.extensions().get::<Caller>().map(|caller| caller.0.name.clone());
     let (caller, code) = (caller.as_deref().unwrap_or("-"), code.map_or("-", ErrorCode::name));

@@ -290,7 +290,8 @@ impl IntoResponse for Error {
             let scheme = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
         }
-        response.extensions_mut().insert(self.code);
+        // For the log, and for surfaces that tell it in their own words.
+        response.extensions_mut().insert(self);
         response
     }
 }

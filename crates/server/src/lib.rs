@@ -26,6 +26,7 @@ mod stall;
 mod state;
 mod surface;
 mod tls;
+mod turn;
 mod view;
 
 pub use app::{App, Lag, Options, StartError};

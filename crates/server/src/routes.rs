@@ -5,6 +5,7 @@
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::MethodRouter;
 use http::Method;
 
@@ -27,22 +28,42 @@ pub struct Route {
     pub(crate) handler: MethodRouter<App>,
 }
 
+/// The routes of one protocol.
+pub(crate) struct Surface {
+    pub(crate) routes: Vec<Route>,
+    /// How it tells what went wrong. The authorizer's answers are told so, too.
+    pub(crate) errors: fn(Error) -> Response,
+}
+
+fn surfaces() -> Vec<Surface> {
+    let ours = |routes| Surface { routes, errors: Error::into_response };
+    vec![
+        ours(surface::native::routes()),
+        ours(surface::envelope::action_routes()),
+        Surface { routes: surface::envelope::routes(), errors: surface::envelope::told },
+        ours(surface::looopy::routes()),
+        ours(surface::operations::routes()),
+    ]
+}
+
 /// Every route there is.
 pub fn routes() -> Vec<Route> {
-    let mut all = surface::native::routes();
-    all.extend(surface::envelope::routes());
-    all.extend(surface::looopy::routes());
-    all.extend(surface::operations::routes());
-    all
+    surfaces().into_iter().flat_map(|surface| surface.routes).collect()
 }
 
 /// The application as a service.
 pub fn router(app: App) -> Router {
     let mut router = Router::new();
-    for Route { path, scope, handler, .. } in routes() {
-        let guard = move |state, request, next| authorize(state, scope, request, next);
-        let guard = middleware::from_fn_with_state(app.clone(), guard);
-        router = router.route(path, handler.layer(guard));
+    for Surface { routes, errors } in surfaces() {
+        for Route { path, scope, handler, .. } in routes {
+            let guard = move |state, request, next| authorize(state, scope, request, next);
+            let guard = middleware::from_fn_with_state(app.clone(), guard);
+            let own =
+                middleware::map_response(
+                    move |response| async move { in_own_words(errors, response) },
+                );
+            router = router.route(path, handler.layer(guard).layer(own));
+        }
     }
     router
         .fallback(|| async { Error::new(ErrorCode::NotFound, "there is nothing at this path") })
@@ -52,4 +73,13 @@ pub fn router(app: App) -> Router {
         .layer(DefaultBodyLimit::max(app.options().body_bytes))
         .layer(middleware::from_fn_with_state(app.clone(), edge))
         .with_state(app)
+}
+
+/// What went wrong, as a protocol tells it; what else an answer has stays.
+fn in_own_words(tell: fn(Error) -> Response, mut response: Response) -> Response {
+    let Some(error) = response.extensions_mut().remove::<Error>() else { return response };
+    let mut own = tell(error.clone());
+    own.extensions_mut().extend(std::mem::take(response.extensions_mut()));
+    own.extensions_mut().insert(error);
+    own
 }

@@ -134,7 +134,7 @@ impl View {
         let mut encoder = Encoder::new(kind, thread.epoch);
         let mut seen = tail.head();
         if encoder.needs_the_past() {
-            seen = 0;
+            seen = kind.filter.after.min(tail.head());
             while seen < tail.head() {
                 seen = encoder.page(store, thread, seen, PIECE)?.last;
             }

@@ -14,9 +14,11 @@ use crate::error::Error;
 
 /// The conversation that comes with this program.
 const DEMO: &str = include_str!("demo.toml");
+/// Who answers there.
+pub(super) const FIRST: &str = "planner";
 /// Its thread, and what the visitor is taken to have said first.
 pub(super) const THREAD: &str = "demo";
-const FIRST: &str = "Plan me a weekend in Lisbon.";
+const PROMPT: &str = "Plan me a weekend in Lisbon.";
 /// How long a connection to a provider may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
@@ -53,7 +55,7 @@ fn desk(config: &Config) -> Result<Desk, Error> {
 pub(super) async fn begin(url: String) {
     let client = Client::new(&url);
     let begun = async {
-        let made = json!({ "id": THREAD, "title": "A weekend in Lisbon", "agents": ["planner"] });
+        let made = json!({ "id": THREAD, "title": "A weekend in Lisbon", "agents": [FIRST] });
         // It may be there from before.
         if client.create(&made).await.is_ok() {
             let said = json!({
@@ -61,8 +63,8 @@ pub(super) async fn begin(url: String) {
                 "role": "user",
                 "timestamp": selvedge_agents::journal::now(),
                 "intent": "plan",
-                "task": FIRST,
-                "content": { "type": "text", "text": FIRST },
+                "task": PROMPT,
+                "content": { "type": "text", "text": PROMPT },
                 "trace": { "id": "visitor-1" },
             });
             let path = format!("/envelopes?thread={THREAD}");

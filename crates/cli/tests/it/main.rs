@@ -19,6 +19,7 @@ mod peers;
 mod readers;
 mod remote;
 mod server;
+mod surfaces;
 mod tail;
 mod tls;
 mod validate;

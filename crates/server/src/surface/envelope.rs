@@ -10,6 +10,8 @@ mod receive;
 mod replay;
 mod routing;
 
+pub(crate) use fault::told;
+
 use axum::routing::{get, post};
 use http::Method;
 
@@ -39,6 +41,12 @@ pub(crate) fn routes() -> Vec<Route> {
             about: "Who takes which envelopes here, and whether they are at work",
             handler: get(handshake::show),
         },
+    ]
+}
+
+/// Next actions of native threads.
+pub(crate) fn action_routes() -> Vec<Route> {
+    vec![
         Route {
             method: Method::GET,
             path: "/api/threads/{id}/actions",

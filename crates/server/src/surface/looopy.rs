@@ -2,8 +2,6 @@
 
 mod invocations;
 
-pub(crate) use invocations::until;
-
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;

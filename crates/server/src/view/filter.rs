@@ -25,6 +25,8 @@ pub(crate) struct Filter {
     /// Thoughts at least so confident, in thousandths; those that do not say pass.
     pub(crate) min_confidence: Option<u32>,
     pub(crate) sees: Visibility,
+    /// The entry before the first that there is for the reader; the last of an append.
+    pub(crate) after: u64,
     /// What is left of the events for who is not of the house.
     pub(crate) cut: Option<SharedCut>,
 }
@@ -69,6 +71,7 @@ impl Filter {
             thought_types: Vec::new(),
             min_confidence: None,
             sees,
+            after: 0,
             cut: None,
         }
     }

@@ -22,8 +22,8 @@ pub(crate) fn page(
     limit: usize,
 ) -> Result<Page, ReadError> {
     let mut encoder = Encoder::new(kind, thread.epoch);
-    let mut seen = place.cursor.seq;
-    let mut past = if encoder.needs_the_past() { 0 } else { seen };
+    let mut seen = place.cursor.seq.max(kind.filter.after);
+    let mut past = if encoder.needs_the_past() { kind.filter.after } else { seen };
     while past < seen {
         past = encoder.past(store, thread, past, seen, PIECE)?;
     }

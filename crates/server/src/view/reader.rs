@@ -90,7 +90,16 @@ pub(crate) struct Reader {
     closing: watch::Receiver<Closing>,
     metrics: Arc<Metrics>,
     standing: Standing,
+    manner: Manner,
     ended: bool,
+}
+
+/// Whether a reader knows our control events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    Ours,
+    /// It gets events and nothing else, and comes again by its protocol's own means.
+    Plain,
 }
 
 impl Reader {
@@ -115,6 +124,7 @@ impl Reader {
         let Place { cursor, records } = place;
         let known = cursor.epoch == thread.epoch && cursor.seq <= head;
         let (seen, skip) = if known { (cursor.seq, records) } else { (0, 0) };
+        let seen = seen.max(kind.filter.after);
         if !known {
             first.push(format!(
                 "event: gap\ndata: {{\"requested\":\"{cursor}\",\"earliest\":\"{}.0\",\
@@ -150,8 +160,17 @@ impl Reader {
             closing: app.closing(),
             metrics: app.metrics().clone(),
             standing: Standing::new(app.metrics().clone()),
+            manner: Manner::Ours,
             ended: false,
         })
+    }
+
+    /// Without our control events, for readers who would not know them.
+    pub(crate) fn plainly(mut self) -> Self {
+        self.manner = Manner::Plain;
+        self.first.clear();
+        self.caught_up = true;
+        self
     }
 
     /// The last entry looked at.
@@ -185,6 +204,9 @@ impl Reader {
     fn resync(&mut self, reason: Resync) -> Bytes {
         self.ended = true;
         self.metrics.resync(reason);
+        if self.manner == Manner::Plain {
+            return Bytes::new();
+        }
         let (event, reason) = (reason.event(), reason.name());
         let (epoch, seen) = (self.view.thread.epoch, self.seen);
         let frame = format!(
@@ -269,7 +291,7 @@ impl Reader {
     /// A frame that only moves the reader's id, where the filter kept everything back.
     fn position(&mut self) -> String {
         self.heartbeat = Instant::now() + HEARTBEAT;
-        if self.told == self.seen {
+        if self.told == self.seen || self.manner == Manner::Plain {
             return String::new();
         }
         self.told = self.seen;
@@ -299,7 +321,7 @@ impl Reader {
                 Some(own) => own,
                 None => {
                     let mut own = Encoder::new(&view.kind, view.thread.epoch);
-                    let mut past = if own.needs_the_past() { 0 } else { seen };
+                    let mut past = if own.needs_the_past() { view.kind.filter.after } else { seen };
                     while past < seen {
                         // The last page of the past must end where the reader stands.
                         past = own.past(&store, &view.thread, past, seen, PIECE)?;

@@ -17,8 +17,8 @@ use super::receive::accepted;
 use super::routing::on;
 use crate::auth::Principal;
 use crate::query::Query;
-use crate::surface::looopy::until;
-use crate::view::{self, Filter, Format, Kind, Place};
+use crate::turn::{open, until};
+use crate::view::{self, Filter, Format, Kind, Place, Start};
 use crate::{App, Error, ErrorCode};
 
 /// Envelopes of one answer.
@@ -135,7 +135,9 @@ pub(super) async fn stream(
     let (id, before) = (sent.id.clone(), sent.appended.first.saturating_sub(1));
     let of = app.clone();
     let ending = async move { settled(of, &sent).await }.boxed();
-    until(app.clone(), &id, thread, kind(principal), before, ending).await
+    let cursor = Cursor { epoch: thread.epoch, seq: before };
+    let start = Start::After(Place { cursor, records: 0 });
+    Ok(until(open(app, &id, thread, kind(principal), start).await?, ending))
 }
 
 fn kind(principal: &Principal) -> Kind {

@@ -10,12 +10,8 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::clock::now;
 
-/// An answer, or the envelope that says why there is none.
-pub(super) fn told(result: Result<Response, Error>) -> Response {
-    let error = match result {
-        Ok(response) => return response,
-        Err(error) => error,
-    };
+/// The envelope that says why there is no answer.
+pub(crate) fn told(error: Error) -> Response {
     let mut data = json!({ "code": error.code.name() });
     if let Some(pointer) = &error.pointer {
         data["pointer"] = json!(pointer);

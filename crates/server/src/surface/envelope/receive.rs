@@ -20,8 +20,8 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::answers::{self, Sent};
+use super::handshake;
 use super::routing::{desk, routing};
-use super::{fault, handshake};
 use crate::auth::Principal;
 use crate::clock::now;
 use crate::extract::Payload;
@@ -41,18 +41,10 @@ pub(super) async fn receive(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
     Payload(body): Payload,
-) -> Response {
-    let query = Query::new(query.as_deref());
-    fault::told(received(&app, &principal, &query, &headers, &body).await)
-}
-
-async fn received(
-    app: &App,
-    principal: &Principal,
-    query: &Query<'_>,
-    headers: &HeaderMap,
-    body: &[u8],
 ) -> Result<Response, Error> {
+    let (app, principal, headers) = (&app, &principal, &headers);
+    let query = &Query::new(query.as_deref());
+    let body: &[u8] = &body;
     let wait = answers::wait(query, headers, app.options().request_timeout)?;
     let desk_rules = app.options().agents.as_ref().map(|desk| desk.rules().lineage);
     let lineage = match query.get("mode") {

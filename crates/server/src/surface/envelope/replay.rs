@@ -4,7 +4,6 @@ use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 
-use super::fault::told;
 use crate::auth::Principal;
 use crate::query::Query;
 use crate::surface::native::stream::filter;
@@ -16,17 +15,14 @@ pub(super) async fn log(
     State(app): State<App>,
     Extension(principal): Extension<Principal>,
     RawQuery(query): RawQuery,
-) -> Response {
-    told(whole(&app, &principal, &Query::new(query.as_deref())).await)
-}
-
-async fn whole(app: &App, principal: &Principal, query: &Query<'_>) -> Result<Response, Error> {
+) -> Result<Response, Error> {
+    let query = Query::new(query.as_deref());
     let Some(id) = query.get("thread") else {
         let message = "say with `thread` which thread";
         return Err(Error::new(ErrorCode::BadParameter, message));
     };
-    let filter = filter(query, principal)?;
+    let filter = filter(&query, &principal)?;
     let thread = app.thread(&principal.thread(id)).await?;
     let asked = Query::new(Some("dialect=envelope"));
-    exported(app, &asked, id.to_owned(), thread, filter, None).await
+    exported(&app, &asked, id.to_owned(), thread, filter, None).await
 }

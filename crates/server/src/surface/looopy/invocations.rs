@@ -3,20 +3,14 @@
 //! The answer ends when the turn does: over, or waiting for someone. Whoever loses it goes on at
 //! `/api/contexts/{id}/stream` with the last id; the turn does not stop for that.
 
-use std::collections::HashMap;
 use std::time::SystemTime;
 
 use axum::Extension;
-use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
-use futures_util::future::BoxFuture;
-use futures_util::{FutureExt as _, stream};
 use http::{HeaderMap, header};
-use selvedge_protocol::journal::fold::TaskState;
-use selvedge_protocol::journal::{Cursor, Event};
-use selvedge_protocol::json::{Doc, Node, from_utf8, quote};
-use selvedge_store::{Appended, Create, ThreadRef};
+use selvedge_protocol::json::{Node, quote};
+use selvedge_store::{Appended, Create};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -25,10 +19,11 @@ use crate::extract::Payload;
 use crate::query::Query;
 use crate::surface::native::acts::auths::authenticate;
 use crate::surface::native::acts::inputs::{Reply, give};
-use crate::surface::native::messages::{Saying, receivers, say};
-use crate::surface::native::stream::{event_stream, filter};
+use crate::surface::native::messages::{Saying, named, receivers, say};
+use crate::surface::native::stream::filter;
 use crate::surface::native::threads::{asked, body_object, text_member};
-use crate::view::{Descendants, Format, Kind, Place, Reader, Start};
+use crate::turn::{Turn, Until};
+use crate::view::{Format, Kind};
 use crate::{App, Error, ErrorCode};
 
 /// Names the context.
@@ -78,13 +73,11 @@ pub(super) async fn invoke(
             return Err(Error::new(ErrorCode::BadParameter, message).at("/type"));
         }
     };
-    let mut filter = filter(&Query::new(query.as_deref()), &principal)?;
-    filter.tasks = tasks.clone();
-    filter.descendants = Descendants::Included;
+    let filter = filter(&Query::new(query.as_deref()), &principal)?;
     let kind = Kind { format: Format::Native, filter };
-    let before = appended.first.saturating_sub(1);
-    let ending = ended(app.clone(), appended.thread.clone(), before, tasks).boxed();
-    until(app, &id, appended.thread, kind, before, ending).await
+    let after = appended.first.saturating_sub(1);
+    let turn = Turn { id, thread: appended.thread, after, tasks, until: Until::Rest };
+    turn.stream(&app, kind).await
 }
 
 fn session(headers: &HeaderMap) -> Result<String, Error> {
@@ -116,7 +109,7 @@ async fn prompt(
     if thread.is_none() {
         events.push(format!("{{\"kind\":\"thread-created\",\"contextId\":{}}}", quote(id)));
     }
-    let to = receivers(app, thread, root).await?;
+    let to = receivers(app, thread, named(root)?).await?;
     let message = Uuid::now_v7().to_string();
     let metadata = root.some("metadata").filter(|metadata| metadata.is_object());
     let metadata = metadata.map_or(String::new(), |m| format!(",\"metadata\":{}", m.raw()));
@@ -176,78 +169,4 @@ async fn resume(
     }
     let first = first.ok_or_else(|| Error::new(ErrorCode::BadParameter, "there are no answers"))?;
     Ok((first, tasks))
-}
-
-/// What happens after an entry, until the one that is found to be the last.
-pub(crate) async fn until(
-    app: App,
-    id: &str,
-    thread: ThreadRef,
-    kind: Kind,
-    before: u64,
-    ending: BoxFuture<'static, u64>,
-) -> Result<Response, Error> {
-    let start =
-        Start::After(Place { cursor: Cursor { epoch: thread.epoch, seq: before }, records: 0 });
-    let snapshot = format!("/api/threads/{id}");
-    let (shared, of) = (app.clone(), thread.clone());
-    let open = move || Reader::open(&shared, &snapshot, &of, &kind, start);
-    let reader = tokio::task::spawn_blocking(open).await;
-    let reader = reader.map_err(|e| Error::new(ErrorCode::Internal, e.to_string()))??;
-    let state = Some((reader, End::Sought(ending)));
-    let bytes = stream::unfold(state, |state| async {
-        let (mut reader, mut end) = state?;
-        loop {
-            let sought = match &mut end {
-                End::At(seq) if reader.seen() >= *seq => return None,
-                End::At(_) => return Some((reader.next().await?, Some((reader, end)))),
-                End::Sought(sought) => sought,
-            };
-            tokio::select! {
-                bytes = reader.next() => return Some((bytes?, Some((reader, end)))),
-                seq = sought => end = End::At(seq),
-            }
-        }
-    });
-    Ok(event_stream(Body::from_stream(bytes)))
-}
-
-/// Where a turn ends.
-enum End {
-    Sought(BoxFuture<'static, u64>),
-    At(u64),
-}
-
-/// The entry with which the last of the tasks is over or waits for someone.
-async fn ended(app: App, thread: ThreadRef, mut seen: u64, tasks: Vec<String>) -> u64 {
-    let mut rests: HashMap<String, bool> = tasks.into_iter().map(|task| (task, false)).collect();
-    let of = thread.clone();
-    let Ok(tail) = app.blocking(move |store| Ok(store.tail(&of)?)).await else { return seen };
-    let mut edge = tail.watch();
-    loop {
-        let (of, after) = (thread.clone(), seen);
-        let read = app.blocking(move |store| Ok(store.read(&of, after, usize::MAX, 1 << 20)?));
-        let Ok(page) = read.await else { return seen };
-        for entry in &page.entries {
-            seen = entry.seq;
-            let Ok(doc) = Doc::parse(from_utf8(&entry.event).unwrap_or("")) else { continue };
-            let Some(event) = Event::parse(doc.root()) else { continue };
-            let task = event.str("taskId");
-            let Some(rest) = task.and_then(|task| rests.get_mut(&*task)) else { continue };
-            *rest = match TaskState::after(&event) {
-                Some(TaskState::WaitingInput | TaskState::WaitingAuth) => true,
-                Some(state) => state.is_terminal(),
-                None => *rest,
-            };
-            if rests.values().all(|rest| *rest) {
-                return seen;
-            }
-        }
-        if page.entries.is_empty() {
-            let more = edge.wait_for(|edge| edge.head > seen || edge.end.is_some()).await;
-            if more.map_or(true, |edge| edge.end.is_some()) {
-                return seen;
-            }
-        }
-    }
 }

@@ -43,7 +43,7 @@ pub(crate) async fn send(
     };
     let author = text_member(root, "author")?;
     let message = text_member(root, "messageId")?.unwrap_or_else(|| Uuid::now_v7().to_string());
-    let to = receivers(&app, Some(thread), root).await?;
+    let to = receivers(&app, Some(thread), named(root)?).await?;
     let mut event = format!(
         "{{\"kind\":\"message\",\"role\":\"user\",\"messageId\":{},\"content\":{}",
         quote(&message),
@@ -147,26 +147,32 @@ fn tasks_for(message: &str, to: &[String], user: Option<&str>) -> Vec<NewTask> {
     to.iter().map(task).collect()
 }
 
-/// Who is to answer: those that are named, else the agents that joined the thread, else the only
-/// agent.
+/// Whom a body names in `to`: one, or several.
+pub(crate) fn named(root: Node<'_, '_>) -> Result<Option<Vec<String>>, Error> {
+    let Some(to) = root.some("to") else { return Ok(None) };
+    let one = to.str().map(|one| vec![one.into_owned()]);
+    let many = || to.children().map(|one| one.str().map(|one| one.into_owned())).collect();
+    let named: Option<Vec<String>> = one.or_else(many);
+    let named = named.filter(|named| (1..=RECEIVERS).contains(&named.len()));
+    named.map(Some).ok_or_else(|| {
+        let message = format!("`to` must be an agent's id, or up to {RECEIVERS} of them");
+        Error::new(ErrorCode::BadParameter, message).at("/to")
+    })
+}
+
+/// Who is to answer: those that are named, else the agents that joined the thread, else the one
+/// that answers here, else the only agent.
 pub(crate) async fn receivers(
     app: &App,
     thread: Option<ThreadRef>,
-    root: Node<'_, '_>,
+    named: Option<Vec<String>>,
 ) -> Result<Vec<String>, Error> {
     let wrong = |message: String| Error::new(ErrorCode::BadParameter, message).at("/to");
     let Some(desk) = &app.options().agents else {
         let message = "this server runs no agents; configure some, or append events instead";
         return Err(Error::new(ErrorCode::NoAgents, message));
     };
-    if let Some(to) = root.some("to") {
-        let one = to.str().map(|one| vec![one.into_owned()]);
-        let many = || to.children().map(|one| one.str().map(|one| one.into_owned())).collect();
-        let named: Option<Vec<String>> = one.or_else(many);
-        let named = named.filter(|named| (1..=RECEIVERS).contains(&named.len()));
-        let Some(mut named) = named else {
-            return Err(wrong(format!("`to` must be an agent's id, or up to {RECEIVERS} of them")));
-        };
+    if let Some(mut named) = named {
         let mut known = std::collections::HashSet::new();
         named.retain(|agent| known.insert(agent.clone()));
         if let Some(stranger) = named.iter().find(|agent| desk.member(agent).is_none()) {
@@ -183,10 +189,11 @@ pub(crate) async fn receivers(
     let joined = present.into_iter().filter(|one| one.role.as_deref() == Some("agent"));
     let present: Vec<String> =
         joined.map(|one| one.id).filter(|one| desk.member(one).is_some()).collect();
-    let mut all = desk.members();
-    match (present.is_empty(), all.next(), all.next()) {
-        (false, _, _) => Ok(present),
-        (true, Some(only), None) => Ok(vec![only.id().to_owned()]),
-        _ => Err(wrong("say with `to` which agent is to answer".to_owned())),
+    if !present.is_empty() {
+        return Ok(present);
+    }
+    match app.agent() {
+        Some(own) => Ok(vec![own.to_owned()]),
+        None => Err(wrong("say with `to` which agent is to answer".to_owned())),
     }
 }

@@ -10,7 +10,8 @@ use http::{HeaderMap, header};
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::Raw;
 use selvedge_store::{
-    Append, AppendError, Guard, Instead, Key, ReadError, Store, ThreadRef, Unfinished, Within,
+    Append, AppendError, Appended, Guard, Instead, Key, ReadError, Store, ThreadRef, Unfinished,
+    Within,
 };
 use serde_json::{Value, json};
 
@@ -78,7 +79,7 @@ pub(crate) async fn thread(
 ) -> Result<Response, Error> {
     let asked = Asked::new(&principal, &id, &body)?;
     let key = key_of(&headers, &[b"cancel", &body])?;
-    stop(&app, &asked, Within::Thread, key).await
+    Ok(told(&stop(&app, &asked, Within::Thread, key).await?, ""))
 }
 
 /// `POST /api/threads/{id}/tasks/{taskId}/cancel`
@@ -91,7 +92,18 @@ pub(crate) async fn task(
 ) -> Result<Response, Error> {
     let asked = Asked::new(&principal, &id, &body)?;
     let key = key_of(&headers, &[b"cancel-task", task.as_bytes(), &body])?;
-    stop(&app, &asked, Within::Task(task), key).await
+    Ok(told(&stop(&app, &asked, Within::Task(task), key).await?, ""))
+}
+
+/// Stops a task and what came of it.
+pub(crate) async fn stop_task(
+    app: &App,
+    principal: &Principal,
+    (thread, task): (&str, &str),
+    reason: Option<String>,
+) -> Result<Appended, Error> {
+    let asked = Asked { principal, thread, reason };
+    stop(app, &asked, Within::Task(task.to_owned()), None).await
 }
 
 /// `POST /api/threads/{id}/tool-calls/{toolCallId}/cancel`
@@ -161,7 +173,7 @@ async fn stop(
     asked: &Asked<'_>,
     within: Within,
     key: Option<Key>,
-) -> Result<Response, Error> {
+) -> Result<Appended, Error> {
     let own = match &within {
         Within::Task(id) => Some(id.as_str()),
         Within::Thread => None,
@@ -192,7 +204,7 @@ async fn stop(
                 });
             }
             Err(AppendError::NotFound) => return Err(Error::no_thread(asked.thread)),
-            result => return Ok(told(&result?, "")),
+            result => return Ok(result?),
         }
     }
     Err(Error::new(ErrorCode::Busy, "tasks come and go too fast to stop them; try again"))

@@ -1,0 +1,72 @@
+//! Every surface, used by the real clients of its protocol. `cargo xtask test --only surfaces`
+//! installs them; the agents they talk to are in `conformance/agents.toml`.
+//!
+//! A client is a program in `conformance/js` or `conformance/python`. It gets the server's URL,
+//! prints a line for each thing it saw work, and ends with 1 and the reason where one does not.
+
+mod looopy;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::server::Server;
+
+/// A server with the agents that clients talk to.
+struct House {
+    server: Server,
+    folder: tempfile::TempDir,
+}
+
+impl House {
+    fn open() -> Self {
+        Self::open_with(&[])
+    }
+
+    /// With more arguments of `serve`.
+    fn open_with(more: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let agents = std::fs::read_to_string(conformance().join("agents.toml")).unwrap();
+        let agents = agents.replace("{selvedge}", env!("CARGO_BIN_EXE_selvedge"));
+        let (config, db) = (folder.path().join("agents.toml"), folder.path().join("s.db"));
+        std::fs::write(&config, agents).unwrap();
+        let own = ["--config", config.to_str().unwrap(), "--db", db.to_str().unwrap()];
+        let agent = ["--listen", "127.0.0.1:0", "--agent", "assistant"];
+        let server = Server::start_with(&[&own[..], &agent, more].concat());
+        Self { server, folder }
+    }
+
+    /// Runs a client of the JavaScript peers to its end; gives what it saw work.
+    fn node(&self, file: &str) -> Vec<String> {
+        let folder = peers().join("js");
+        let mut program = Command::new(folder.join("node_modules/.bin/node"));
+        program.current_dir(folder).arg(file);
+        self.run(program)
+    }
+
+    /// Runs a client of some Python peers to its end; gives what it saw work.
+    fn python(&self, packages: &str, file: &str) -> Vec<String> {
+        let mut program = Command::new(peers().join("venv").join(packages).join("bin/python"));
+        program.current_dir(conformance().join("python")).arg(file);
+        self.run(program)
+    }
+
+    fn run(&self, mut program: Command) -> Vec<String> {
+        program.arg(&self.server.url).env("SELVEDGE_TEMP", self.folder.path());
+        let ran = program.output().unwrap_or_else(|error| panic!("{program:?}: {error}"));
+        let told = String::from_utf8_lossy(&ran.stdout);
+        let why = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{told}\n{why}");
+        assert!(!told.trim().is_empty(), "it says what it saw: {why}");
+        println!("{told}");
+        told.lines().map(str::to_owned).collect()
+    }
+}
+
+fn conformance() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance")
+}
+
+/// Where the peers are installed.
+fn peers() -> PathBuf {
+    std::env::var_os("SELVEDGE_PEERS").expect("`cargo xtask test --only surfaces` sets it").into()
+}
