@@ -17,6 +17,8 @@ use crate::credential::{Secret, Vault};
 
 /// Bytes read at once.
 const PAGE: usize = 1 << 20;
+/// Bytes of an event, if it is a usual one.
+const USUAL: usize = 320;
 
 /// How events get into the journal; a server counts them on the way.
 pub type Appender =
@@ -271,7 +273,7 @@ impl Writer {
 /// Events to be appended, with what every one has.
 fn drafts(events: &[Event<'static>], stamp: &[(&str, &str)]) -> Vec<Draft> {
     let draft = |event: &Event<'static>| {
-        let mut out = String::new();
+        let mut out = String::with_capacity(USUAL);
         event.write_with(stamp, &mut out);
         Draft::new(out)
     };

@@ -231,22 +231,28 @@ impl Turn {
 
     /// Says that the task is done.
     async fn finish(&mut self) -> Result<(), JournalError> {
+        let tokens = self.progress.tokens;
+        let done = self.completed(self.progress.text(), tokens.input + tokens.output);
+        self.end(vec![done]).await
+    }
+
+    /// That the task is done, with what was said in the end.
+    fn completed(&self, said: &str, tokens: u64) -> Event<'static> {
         let artifacts: Vec<String> =
             self.progress.artifacts().iter().map(|id| Raw::string(id).to_string()).collect();
-        let tokens = self.progress.tokens;
         let metadata = format!(
             "{{\"duration\":{},\"iterations\":{},\"tokensUsed\":{}}}",
             self.spending.worked(&self.task, millis()).as_millis(),
             self.progress.iterations,
-            tokens.input + tokens.output
+            tokens
         );
         let mut done = Event::new(Kind::TaskComplete)
-            .with_str("content", self.progress.text())
+            .with_str("content", said)
             .with("metadata", Raw::owned(metadata));
         if !artifacts.is_empty() {
             done = done.with("artifacts", Raw::owned(format!("[{}]", artifacts.join(","))));
         }
-        self.end(vec![done]).await
+        done
     }
 
     /// Says that the task failed, and how all that it began ends with it.

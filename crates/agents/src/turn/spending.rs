@@ -54,6 +54,8 @@ pub(super) struct Spending {
     agents: HashMap<String, Spent>,
     /// Who waits for a question or a task.
     waiting: HashMap<String, Vec<String>>,
+    /// The latest event, if it was a piece of an answer: its task and time, as JSON.
+    piece: Option<(String, String)>,
 }
 
 /// One task.
@@ -98,6 +100,9 @@ impl Line {
 impl Spending {
     /// Takes an event in that was committed at a time.
     pub(super) fn apply(&mut self, event: &Event<'_>, at: i64) {
+        if self.is_another_piece(event) {
+            return;
+        }
         let counted = self.usage.apply(event);
         if let Some(tokens) = counted
             && let Some(agent) = event.str("agentId")
@@ -118,6 +123,23 @@ impl Spending {
         line.last = if line.begun { line.last.max(at) } else { at };
         line.spent.count(counted.unwrap_or_default());
         self.happened(&task, event);
+    }
+
+    /// Whether an event is but one more piece of an answer, at the same time as the one before:
+    /// there are many, and nothing follows from them here.
+    fn is_another_piece(&mut self, event: &Event<'_>) -> bool {
+        let own = match (event.get("taskId"), event.get("timestamp")) {
+            (Some(task), Some(at)) if event.kind().is_piece() => (task.as_str(), at.as_str()),
+            _ => {
+                self.piece = None;
+                return false;
+            }
+        };
+        if self.piece.as_ref().is_some_and(|(task, at)| (task.as_str(), at.as_str()) == own) {
+            return true;
+        }
+        self.piece = Some((own.0.to_owned(), own.1.to_owned()));
+        false
     }
 
     /// What was spent in the thread.

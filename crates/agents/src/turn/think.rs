@@ -94,7 +94,7 @@ impl Turn {
             let failure = tokio::select! {
                 said = saying.next() => match pen.take(said, &*mind) {
                     Heard::More => continue,
-                    Heard::All => return pen.flush().await,
+                    Heard::All => return self.said(pen).await,
                     Heard::Failed(failure) => failure,
                 },
                 written = pen.written() => {
@@ -112,6 +112,19 @@ impl Turn {
             pen.flush().await?;
             return self.failed(&failure, Again::IfItHelps).await;
         }
+    }
+
+    /// Writes down the end of an answer. If it asks for nothing more, the task ends with it.
+    async fn said(&mut self, mut pen: Pen) -> Result<(), JournalError> {
+        if !pen.calls.is_empty() {
+            return pen.flush().await;
+        }
+        pen.settle().await?;
+        while self.sync().await? {}
+        let mut last = pen.waiting;
+        let tokens = self.progress.tokens.input + self.progress.tokens.output;
+        last.push(self.completed(&pen.said, tokens + pen.tokens));
+        self.end(last).await
     }
 
     /// Ends a model call that was stopped.
@@ -237,6 +250,9 @@ struct Pen {
     parts: u32,
     deltas: u32,
     calls: Vec<String>,
+    /// All that was said aloud, and the tokens that it took.
+    said: String,
+    tokens: u64,
     /// The number of the next thought that is shared.
     shared: u32,
     trace: Trace,
@@ -264,6 +280,8 @@ impl Pen {
             parts: 0,
             deltas: 0,
             calls: Vec::new(),
+            said: String::new(),
+            tokens: 0,
             shared: progress.thoughts,
             trace: Trace::Off,
             aside: None,
@@ -298,6 +316,7 @@ impl Pen {
                 }
                 let Open::Text { id, text } = &mut self.open else { return };
                 text.push_str(&delta);
+                self.said.push_str(&delta);
                 let event = Event::new(Kind::ContentDelta)
                     .with_str("delta", &delta)
                     .with("index", Raw::owned(self.deltas.to_string()))
@@ -391,6 +410,7 @@ impl Pen {
             .with_str("model", done.model.as_deref().unwrap_or(asked.name()))
             .with_str("providerName", &self.provider);
         if let Some(tokens) = done.usage {
+            self.tokens = tokens.input + tokens.output;
             let terms = asked.terms();
             let cost = match terms.price.is_some() || tokens.cost > 0.0 {
                 true => format!(",\"cost\":{}", money(terms.cost(&tokens))),
@@ -489,6 +509,16 @@ impl Pen {
         match result {
             Ok(result) => result,
             Err(error) => Err(JournalError::Read(error.to_string())),
+        }
+    }
+
+    /// Waits until what is on its way is written; what waits stays.
+    async fn settle(&mut self) -> Result<(), JournalError> {
+        match self.writing.take() {
+            None => Ok(()),
+            Some(writing) => {
+                writing.await.unwrap_or_else(|error| Err(JournalError::Read(error.to_string())))
+            }
         }
     }
 

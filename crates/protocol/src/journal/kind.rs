@@ -326,10 +326,15 @@ impl Kind {
 
     /// The kind of an event whose text begins with it, without reading the rest.
     pub fn leading(event: &[u8]) -> Option<Self> {
+        Self::leading_name(event).map(Self::named)
+    }
+
+    /// The name of an event's kind, where it comes first and is spelled without escapes.
+    pub fn leading_name(event: &[u8]) -> Option<&str> {
         let rest = event.strip_prefix(b"{\"kind\":\"")?;
-        let end = rest.iter().position(|byte| *byte == b'"')?;
-        let name = std::str::from_utf8(rest.get(..end)?).ok()?;
-        Some(Self::named(name))
+        let end = rest.iter().position(|byte| *byte == b'"' || *byte == b'\\')?;
+        let name = rest.get(..end).filter(|_| rest.get(end) == Some(&b'"'))?;
+        std::str::from_utf8(name).ok()
     }
 
     /// Whether it is a piece of something that comes in many.

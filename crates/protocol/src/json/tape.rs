@@ -115,7 +115,7 @@ impl<'a> Doc<'a> {
 
     /// Like [`Doc::parse`], with a limit of its own to the nesting.
     pub fn parse_within(src: &'a str, depth: usize) -> Result<Self, SyntaxError> {
-        let mut doc = Doc { src, tape: Vec::with_capacity(src.len() / 24 + 4) };
+        let mut doc = Doc { src, tape: Vec::with_capacity(spans(src.len())) };
         doc.whole(src, depth)?;
         Ok(doc)
     }
@@ -169,7 +169,8 @@ impl<'a> Doc<'a> {
         if src.len() >= u32::MAX as usize {
             return Err(SyntaxError { at: 0, kind: SyntaxKind::TooLarge });
         }
-        Parser { src: src.as_bytes(), at: 0, depth, tape: &mut self.tape }.run()
+        let (src, tape) = (src.as_bytes(), &mut self.tape);
+        Parser { src, at: 0, depth, tape, top: NOTHING }.run()
     }
 
     /// The top value.
@@ -183,13 +184,23 @@ impl<'a> Doc<'a> {
     }
 }
 
+/// How many spans a text of that length has, more or less. The fields of events are short.
+fn spans(bytes: usize) -> usize {
+    bytes / 24 + (bytes / 16).min(32) + 4
+}
+
 struct Parser<'s, 't> {
     src: &'s [u8],
     at: usize,
-    /// How deep containers may be nested.
+    /// How much deeper containers may be nested.
     depth: usize,
     tape: &'t mut Vec<Span>,
+    /// The innermost open container; its `next` is the one around it until it is closed.
+    top: u32,
 }
+
+/// No container.
+const NOTHING: u32 = u32::MAX;
 
 impl Parser<'_, '_> {
     fn fail<T>(&self, kind: SyntaxKind) -> Result<T, SyntaxError> {
@@ -221,8 +232,6 @@ impl Parser<'_, '_> {
     }
 
     fn run(&mut self) -> Result<usize, SyntaxError> {
-        // Open containers, as indices into the tape.
-        let mut open: Vec<u32> = Vec::new();
         self.space();
         'value: loop {
             let start = self.at;
@@ -232,20 +241,20 @@ impl Parser<'_, '_> {
                     self.push(start, kind);
                 }
                 b'{' => {
-                    self.enter(&mut open, NodeKind::Object)?;
+                    self.enter(NodeKind::Object)?;
                     self.space();
                     if self.peek() == b'}' {
-                        self.close(&mut open);
+                        self.close();
                     } else {
                         self.key()?;
                         continue 'value;
                     }
                 }
                 b'[' => {
-                    self.enter(&mut open, NodeKind::Array)?;
+                    self.enter(NodeKind::Array)?;
                     self.space();
                     if self.peek() == b']' {
-                        self.close(&mut open);
+                        self.close();
                     } else {
                         continue 'value;
                     }
@@ -261,8 +270,8 @@ impl Parser<'_, '_> {
             }
             // After a value: close containers or go on to the next value.
             loop {
-                let Some(&top) = open.last() else { return Ok(self.at) };
-                let object = self.tape[top as usize].kind == NodeKind::Object;
+                let Some(top) = self.tape.get(self.top as usize) else { return Ok(self.at) };
+                let object = top.kind == NodeKind::Object;
                 self.space();
                 match self.peek() {
                     b',' => {
@@ -273,33 +282,34 @@ impl Parser<'_, '_> {
                         }
                         continue 'value;
                     }
-                    b'}' if object => self.close(&mut open),
-                    b']' if !object => self.close(&mut open),
+                    b'}' if object => self.close(),
+                    b']' if !object => self.close(),
                     _ => return self.unexpected(),
                 }
             }
         }
     }
 
-    fn enter(&mut self, open: &mut Vec<u32>, kind: NodeKind) -> Result<(), SyntaxError> {
-        if open.len() >= self.depth {
+    fn enter(&mut self, kind: NodeKind) -> Result<(), SyntaxError> {
+        let Some(depth) = self.depth.checked_sub(1) else {
             return self.fail(SyntaxKind::TooDeep);
-        }
-        open.push(self.tape.len() as u32);
-        let start = self.at;
+        };
+        self.depth = depth;
+        let (start, around) = (self.at as u32, self.top);
+        self.top = self.tape.len() as u32;
         self.at += 1;
-        self.push(start, kind);
+        self.tape.push(Span { start, end: start, next: around, kind });
         Ok(())
     }
 
     #[inline]
-    fn close(&mut self, open: &mut Vec<u32>) {
+    fn close(&mut self) {
         self.at += 1;
-        if let Some(ix) = open.pop() {
-            let next = self.tape.len() as u32;
-            let span = &mut self.tape[ix as usize];
+        let next = self.tape.len() as u32;
+        if let Some(span) = self.tape.get_mut(self.top as usize) {
             span.end = self.at as u32;
-            span.next = next;
+            self.top = std::mem::replace(&mut span.next, next);
+            self.depth += 1;
         }
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use selvedge_protocol::journal::Visibility;
+use selvedge_protocol::journal::{Kind, Visibility};
 use selvedge_protocol::json::{Doc, Node, from_utf8};
 use selvedge_store::Entry;
 
@@ -129,18 +129,28 @@ impl Sieve {
 
     /// The event's kind, if the event passes.
     pub(crate) fn pass<'a>(&mut self, event: &'a str) -> Option<Cow<'a, str>> {
+        // Most readers of some kinds want few events, and need not look into the others.
+        let leading = Kind::leading_name(event.as_bytes());
+        if leading.is_some_and(|kind| self.filter.tasks.is_empty() && !self.wants(kind)) {
+            return None;
+        }
         let doc = Doc::parse(event).ok()?;
         let root = doc.root();
         let kind = root.get("kind")?.str()?;
+        // Also of events that are not wanted: whose task it is follows from them.
+        let of_task = self.task_passes(root);
         let filter = &self.filter;
-        let visible = Visibility::of(root, &kind) <= filter.sees;
-        let wanted = filter.kinds.is_empty() || filter.kinds.iter().any(|k| matches(k, &kind));
-        let passes = visible
-            && wanted
+        let passes = of_task
+            && Visibility::of(root, &kind) <= filter.sees
+            && self.wants(&kind)
             && thoughts_pass(filter, root, &kind)
-            && participants_pass(filter, root)
-            && self.task_passes(root);
+            && participants_pass(filter, root);
         passes.then_some(kind)
+    }
+
+    fn wants(&self, kind: &str) -> bool {
+        let kinds = &self.filter.kinds;
+        kinds.is_empty() || kinds.iter().any(|wanted| matches(wanted, kind))
     }
 
     fn task_passes(&mut self, event: Node<'_, '_>) -> bool {
