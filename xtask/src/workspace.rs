@@ -33,13 +33,13 @@ pub(crate) fn fixtures() -> Result<PathBuf> {
     }
 }
 
-/// The `selvedge` under test: the release build, unless `SELVEDGE_BIN` names one.
+/// The `selvedge` under test: the one that the Rust tests use, unless `SELVEDGE_BIN` names one.
 pub(crate) fn binary() -> Result<PathBuf> {
     match chosen_binary() {
         Some(path) => Ok(root()?.join(path)),
         None => {
             let name = format!("selvedge{}", env::consts::EXE_SUFFIX);
-            Ok(target()?.join("release").join(name))
+            Ok(target()?.join("debug").join(name))
         }
     }
 }

@@ -144,6 +144,11 @@ pub enum Interrupted {
 pub trait Run: Send + Sync {
     /// Does it. Dropped, it stops.
     fn run(&self, call: Invocation) -> BoxFuture<'static, Result<Value, ToolError>>;
+
+    /// Where it is done, as `tool-start` tells it.
+    fn provider(&self) -> &'static str {
+        "local"
+    }
 }
 
 /// Why a tool has no result. The model gets to see it.

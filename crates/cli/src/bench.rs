@@ -6,8 +6,10 @@
 mod appends;
 mod fanout;
 mod http;
+mod requests;
 mod turns;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -41,6 +43,8 @@ enum What {
     Fanout(FanoutArgs),
     /// Turns of an agent, each in a thread of its own
     Turns(TurnsArgs),
+    /// One request of any protocol again and again, answered whole or as a stream
+    Requests(RequestsArgs),
 }
 
 #[derive(clap::Args)]
@@ -108,6 +112,31 @@ struct TurnsArgs {
     json: bool,
 }
 
+#[derive(clap::Args)]
+struct RequestsArgs {
+    /// Where to post
+    #[arg(long, value_name = "PATH")]
+    path: String,
+    /// The body, in a file; `{n}` in it is the request's own number
+    #[arg(long, value_name = "FILE")]
+    body: PathBuf,
+    /// Headers, as in `accept: text/event-stream`
+    #[arg(long, value_name = "HEADER")]
+    header: Vec<String>,
+    /// How many requests there are in all
+    #[arg(long, default_value_t = 1000, value_name = "COUNT")]
+    count: usize,
+    /// How many go on at the same time
+    #[arg(long, default_value_t = 1, value_name = "COUNT")]
+    at_once: usize,
+    /// The server's address
+    #[arg(long, default_value = "127.0.0.1:4180", value_name = "ADDRESS")]
+    address: String,
+    /// Print one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// Measures.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -116,6 +145,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         What::Appends(own) => (runtime.block_on(appends::run(own))?, own.common.json),
         What::Fanout(own) => (runtime.block_on(fanout::run(own))?, own.common.json),
         What::Turns(own) => (runtime.block_on(turns::run(own))?, own.json),
+        What::Requests(own) => (runtime.block_on(requests::run(own))?, own.json),
     };
     output::print(&if json { report.json() } else { report.text() })?;
     Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! `selvedge threads`, `inbox` and `search`: lists over all threads of a server.
+//! `selvedge threads`, `inbox`, `search` and `usage`: lists over all threads of a server.
 
 use std::process::ExitCode;
 
@@ -55,6 +55,9 @@ Examples:
 pub(crate) struct InboxArgs {
     #[command(subcommand)]
     act: Option<InboxAct>,
+    /// What comes first
+    #[arg(long, value_name = "ORDER", value_parser = ["oldest", "urgency"], default_value = "oldest")]
+    order: String,
     #[command(flatten)]
     common: Common,
 }
@@ -70,6 +73,54 @@ pub(crate) struct SearchArgs {
     words: String,
     #[command(flatten)]
     common: Common,
+}
+
+/// Show what models were used for, and what that cost
+#[derive(clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  By agent and model, in the last thirty days:
+      selvedge usage
+  One thread, day by day:
+      selvedge usage --thread t1 --by day,model")]
+pub(crate) struct UsageArgs {
+    /// Rows for each of these: day, thread, agent, model
+    #[arg(long, value_name = "NAMES", default_value = "agent,model")]
+    by: String,
+    /// Only this thread
+    #[arg(long, value_name = "ID")]
+    thread: Option<String>,
+    /// From this day on, as in 2026-01-31
+    #[arg(long, value_name = "DAY")]
+    from: Option<String>,
+    /// Up to this day
+    #[arg(long, value_name = "DAY")]
+    to: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Shows what was spent.
+pub(crate) fn usage(args: &UsageArgs) -> Result<ExitCode, Error> {
+    let mut query = vec![("by", args.by.clone())];
+    for (name, value) in [("thread", &args.thread), ("from", &args.from), ("to", &args.to)] {
+        query.extend(value.clone().map(|value| (name, value)));
+    }
+    let names: Vec<&str> = args.by.split(',').map(str::trim).collect();
+    list(&args.common, "/api/usage", query, "usage", |row| {
+        let (name, dim) = (args::NAME, args::DIM);
+        let own = names.iter().map(|name| format!("{:<24}", text(row, name).unwrap_or_default()));
+        let own: String = own.collect::<Vec<_>>().join(" ");
+        let count = |name: &str| row[name].as_u64().unwrap_or(0);
+        let cost = row["cost"].as_f64().filter(|cost| *cost > 0.0);
+        let cost = cost.map_or(String::new(), |cost| format!("  {cost:.4}"));
+        format!(
+            "{name}{own}{name:#} {:>12} in {:>10} out {dim}{:>6} calls{dim:#}{cost}",
+            count("input"),
+            count("output"),
+            count("calls"),
+        )
+    })
 }
 
 /// Lists threads.
@@ -98,7 +149,8 @@ pub(crate) fn inbox(args: &InboxArgs) -> Result<ExitCode, Error> {
     if let Some(act) = &args.act {
         return act::inbox(act);
     }
-    list(&args.common, "/api/inbox", Vec::new(), "items", |item| {
+    let query = vec![("order", args.order.clone())];
+    list(&args.common, "/api/inbox", query, "items", |item| {
         let (name, dim) = (args::NAME, args::DIM);
         format!(
             "{name}{:<38}{name:#} {:<5} {:<24} {dim}{:<24}{dim:#} {}",

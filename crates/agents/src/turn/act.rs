@@ -52,6 +52,7 @@ impl Turn {
             consulted,
             people: auth::People::of(ledger, &self.task, &call.id),
             call,
+            alone: self.progress.calls() == 1,
             begun: OnceLock::new(),
         };
         self.running.insert(doing.call.id.clone());
@@ -72,6 +73,8 @@ struct Doing {
     /// Thoughts that the task shared before.
     thoughts: u32,
     call: Call,
+    /// Whether the model asked for nothing else at the same time.
+    alone: bool,
     /// What was asked for it.
     asked: Vec<Asked>,
     /// The agent that is asked before a user is.
@@ -151,7 +154,7 @@ impl Doing {
                 Err(error) => return self.failed("failed", &error.to_string()).await,
             },
         };
-        let mut begun = vec![self.start()];
+        let mut begun = vec![self.start(run.provider())];
         if self.agent.trace == Trace::On {
             begun.insert(0, self.trace("pre-tool", &format!("`{}` is used", self.call.name)));
         }
@@ -264,11 +267,15 @@ impl Doing {
         self.writer.append(events).await.map(|_| ())
     }
 
-    fn start(&self) -> Event<'static> {
+    fn start(&self, provider: &str) -> Event<'static> {
+        let concurrent = !self.alone;
+        let provider = quote(provider);
+        let metadata = format!("{{\"provider\":{provider},\"concurrent\":{concurrent}}}");
         Event::new(Kind::ToolStart)
             .with_str("toolCallId", &self.call.id)
             .with_str("toolName", &self.call.name)
             .with("arguments", Raw::owned(self.call.arguments.clone()))
+            .with("metadata", Raw::owned(metadata))
     }
 
     fn complete(&self, success: Raw<'static>) -> Event<'static> {

@@ -306,6 +306,11 @@ impl Progress {
         self.calls.iter().filter(|call| call.stage != Stage::Done)
     }
 
+    /// How many calls the latest model call asked for.
+    pub(super) fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
     /// Whether a model call has not ended.
     pub fn is_thinking(&self) -> bool {
         self.step == Step::Open

@@ -26,10 +26,38 @@ impl Connection {
             if self.stream.read_buf(&mut self.answer).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            if let Some((status, size)) = complete(&self.answer)
-                && self.answer.len() >= size
+            if let Some(head) = Head::of(&self.answer)
+                && self.answer.len() >= head.end + head.size.unwrap_or(0)
             {
-                return Ok(status);
+                return Ok(head.status);
+            }
+        }
+    }
+
+    /// Sends a request and waits for all of its answer, however long it goes on.
+    pub(super) async fn whole(&mut self, request: &[u8]) -> io::Result<Answer> {
+        self.stream.write_all(request).await?;
+        self.answer.clear();
+        let mut head = None;
+        loop {
+            let read = self.stream.read_buf(&mut self.answer).await?;
+            head = head.or_else(|| Head::of(&self.answer));
+            let Some(own) = &head else {
+                if read == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                continue;
+            };
+            let over = match own.size {
+                Some(size) => self.answer.len() >= own.end + size,
+                None if own.chunked => self.answer.ends_with(b"0\r\n\r\n"),
+                None => read == 0,
+            };
+            if over || read == 0 {
+                let body = self.answer.get(own.end - 1..).unwrap_or_default();
+                let frames = memchr::memmem::find_iter(body, b"\ndata:").count();
+                let stays = over && own.stays && (own.chunked || own.size.is_some());
+                return Ok(Answer { status: own.status, frames, stays });
             }
         }
     }
@@ -46,6 +74,58 @@ impl Connection {
     }
 }
 
+/// What there is to know of an answer.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    /// Events of a stream.
+    pub(super) frames: usize,
+    /// Whether the connection can be used again.
+    pub(super) stays: bool,
+}
+
+/// The head of an answer.
+struct Head {
+    status: u16,
+    /// Where the body begins.
+    end: usize,
+    size: Option<usize>,
+    chunked: bool,
+    stays: bool,
+}
+
+impl Head {
+    /// Once it is there.
+    fn of(answer: &[u8]) -> Option<Self> {
+        let end = memchr::memmem::find(answer, b"\r\n\r\n")? + 4;
+        let head = std::str::from_utf8(answer.get(..end)?).ok()?;
+        let status = head.get(9..12)?.parse().ok()?;
+        let field = |wanted: &str| {
+            head.lines().find_map(|line| {
+                let (name, value) = line.split_once(':')?;
+                name.eq_ignore_ascii_case(wanted).then(|| value.trim())
+            })
+        };
+        let size = field("content-length").and_then(|size| size.parse().ok());
+        let chunked = field("transfer-encoding").is_some();
+        let stays = field("connection").is_none_or(|value| !value.eq_ignore_ascii_case("close"));
+        Some(Self { status, end, size, chunked, stays })
+    }
+}
+
+/// A request with a body and headers.
+pub(super) fn post_with(path: &str, headers: &[String], body: &str) -> Vec<u8> {
+    let mut head = format!(
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n",
+        body.len()
+    );
+    for header in headers {
+        head.push_str(header);
+        head.push_str("\r\n");
+    }
+    format!("{head}\r\n{body}").into()
+}
+
 /// A request with a body.
 pub(super) fn post(path: &str, body: &str) -> Vec<u8> {
     let size = body.len();
@@ -56,16 +136,4 @@ pub(super) fn post(path: &str, body: &str) -> Vec<u8> {
 /// A request without one.
 pub(super) fn get(path: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n").into()
-}
-
-/// The status of an answer and its whole size, once its head is there.
-fn complete(answer: &[u8]) -> Option<(u16, usize)> {
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
-    let head = std::str::from_utf8(answer.get(..end)?).ok()?;
-    let status = head.get(9..12)?.parse().ok()?;
-    let size = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
-    });
-    Some((status, end + size.unwrap_or(0)))
 }

@@ -40,6 +40,10 @@ impl Run for Remote {
             None => run(connection, name, call).boxed(),
         }
     }
+
+    fn provider(&self) -> &'static str {
+        "mcp"
+    }
 }
 
 /// A call with what a user gave.

@@ -35,6 +35,6 @@ impl Doing {
             .complete(Raw::Ref("true"))
             .with("outcome", Raw::Ref("\"success\""))
             .with("result", Raw::Ref("{\"shared\":true}"));
-        self.writer.append(vec![self.start(), thought, done]).await.map(|_| ())
+        self.writer.append(vec![self.start("local"), thought, done]).await.map(|_| ())
     }
 }
