@@ -45,6 +45,12 @@ class Agent(AgentExecutor):
             for i in range(60):
                 await updater.add_artifact([text(f"{i} ")], artifact_id="count", append=i > 0)
                 await asyncio.sleep(0.1)
+        elif said.startswith("count "):
+            count = int(said.removeprefix("count "))
+            for i in range(count):
+                await updater.add_artifact(
+                    [text(f"word{i} ")], artifact_id="answer", append=i > 0, last_chunk=i + 1 == count
+                )
         elif "stopped" in said:
             await updater.add_artifact([text(f"Stopped {self.stopped}.")], artifact_id="said", last_chunk=True)
         elif "files" in said:

@@ -24,6 +24,9 @@ def app(_url: str):
         whole = f"You said {said}. Message {heard[request.session_id]}."
         if "slow" in said:
             whole = "".join(f"{i} " for i in range(60))
+        pace = 0.1 if "slow" in said else 0.01
+        if said.startswith("count "):
+            pace, whole = 0, " ".join(f"word{i}" for i in range(int(said.removeprefix("count "))))
         told = ""
         message = Msg("peer", [thought], "assistant")
         yield message, False
@@ -31,7 +34,7 @@ def app(_url: str):
             told += word + " "
             # The same message, longer.
             message.content = [thought, TextBlock(type="text", text=told.rstrip())]
-            await asyncio.sleep(0.1 if "slow" in said else 0.01)
+            await asyncio.sleep(pace)
             yield message, False
         yield message, True
 

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: how fast conversions and turns are beside the real peers, and how many
+//! `cargo xtask bench`: how fast conversions, turns and surfaces are beside the real peers, and how many
 //! instructions each dialect takes.
 
 mod agents;
@@ -8,6 +8,7 @@ mod machine;
 mod report;
 mod sample;
 mod server;
+mod surfaces;
 
 use std::process::ExitCode;
 
@@ -31,6 +32,8 @@ enum What {
     Agents,
     /// Measure durable appends and fan-out through the real server.
     Server,
+    /// Compare A2A and the Agent API with the servers that their authors offer.
+    Surfaces,
     /// Compare instruction counts with the committed baseline.
     Instructions {
         /// Write the counts to the baseline instead.
@@ -45,6 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         What::Convert => convert::run(),
         What::Agents => agents::run(),
         What::Server => server::run(),
+        What::Surfaces => surfaces::run(),
         What::Instructions { update: true } => instructions::update(),
         What::Instructions { update: false } => {
             let outcome = instructions::check()?;

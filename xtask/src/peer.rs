@@ -38,6 +38,13 @@ impl Peer {
     }
 }
 
+impl Peer {
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
 impl Drop for Peer {
     fn drop(&mut self) {
         // Nothing can be done about a process that will not end.

@@ -82,6 +82,24 @@ impl Server {
         Ok(Self { child, address })
     }
 
+    /// What can be measured.
+    pub(super) fn target(&self) -> Target {
+        Target { address: self.address.clone(), process: self.child.id() }
+    }
+
+    /// Runs a load, and adds what it cost the server.
+    pub(super) fn measure(&self, program: &Path, load: &[&str]) -> Result<Value> {
+        self.target().measure(program, load)
+    }
+}
+
+/// A server that can be measured, whosever it is.
+pub(super) struct Target {
+    pub(super) address: String,
+    pub(super) process: u32,
+}
+
+impl Target {
     /// Runs a load, and adds what it cost the server.
     pub(super) fn measure(&self, program: &Path, load: &[&str]) -> Result<Value> {
         let before = self.cpu()?;
@@ -96,7 +114,7 @@ impl Server {
 
     /// CPU seconds of the server.
     fn cpu(&self) -> Result<f64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process))?;
         let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
         let ticks: f64 = fields.skip(11).take(2).filter_map(|f| f.parse::<f64>().ok()).sum();
         Ok(ticks / 100.0)
@@ -104,7 +122,7 @@ impl Server {
 
     /// Its memory in kB, at most.
     fn memory(&self) -> Result<f64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process))?;
         let line = status.lines().find(|line| line.starts_with("VmHWM:"));
         let number = line.and_then(|line| line.split_whitespace().nth(1));
         number.and_then(|n| n.parse().ok()).context("the server's memory is not known")
