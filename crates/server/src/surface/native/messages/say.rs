@@ -1,5 +1,6 @@
 //! Saying something to agents: one append, with the tasks that come of it.
 
+use selvedge_agents::config::file::WhileWaiting;
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Doc, Raw, from_utf8, quote};
 use selvedge_store::{Append, AppendError, Appended, Create, Key};
@@ -128,6 +129,10 @@ async fn parts_of(
         (agent.clone(), mode)
     };
     let to: Vec<_> = saying.to.iter().map(mode).collect();
+    // Then it does not matter who waits for what.
+    if to.iter().all(|(_, mode)| *mode == WhileWaiting::Queue) {
+        return Ok(to.iter().map(|_| Part::New).collect());
+    }
     let (text, sees) = (saying.text.clone(), principal.sees);
     let speaker = Speaker { text, sees, is_agent: principal.is_agent() };
     let wanted = principal.thread(saying.thread);

@@ -52,9 +52,6 @@ pub(super) fn parts(
     to: &[(String, WhileWaiting)],
     speaker: &Speaker,
 ) -> Result<Vec<Part>, ReadError> {
-    if to.iter().all(|(_, mode)| *mode == WhileWaiting::Queue) {
-        return Ok(to.iter().map(|_| Part::New).collect());
-    }
     let (wanted, pending) = (store.wanted_in(thread)?, store.pending(thread)?);
     let mut out: Vec<Part> = Vec::new();
     for (agent, mode) in to {
