@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use selvedge_agents::Desk;
 use selvedge_agents::credential::{Secret, Vault};
 use selvedge_store::{
-    Append, AppendError, Appended, KeyError, Keys, Shares, Store, ThreadKey, ThreadRef,
+    Append, AppendError, Appended, KeyError, Keys, Pushes, Shares, Store, ThreadKey, ThreadRef,
 };
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::Error;
 use crate::auth::rate::Rate;
@@ -139,6 +139,8 @@ struct Inner {
     tls: Option<Tls>,
     metrics: Arc<Metrics>,
     lines: Lines,
+    pushes: Pushes,
+    push_news: Notify,
     #[cfg(feature = "otel")]
     tracer: Option<Tracer>,
     /// When a commit failed last; 0 if the last one did not.
@@ -166,6 +168,8 @@ impl App {
             tls: options.tls.clone().map(Tls::open).transpose()?,
             metrics: Arc::default(),
             lines: Lines::default(),
+            pushes: Pushes::open(store.path())?,
+            push_news: Notify::new(),
             #[cfg(feature = "otel")]
             tracer: options.traces.as_ref().map(Tracer::open).transpose()?,
             failed: AtomicI64::new(0),
@@ -209,6 +213,16 @@ impl App {
     /// Where those stand who wait for work.
     pub(crate) fn lines(&self) -> &Lines {
         &self.inner.lines
+    }
+
+    /// Who is told of which tasks.
+    pub(crate) fn pushes(&self) -> &Pushes {
+        &self.inner.pushes
+    }
+
+    /// Tells that there is someone to be told.
+    pub(crate) fn push_news(&self) -> &Notify {
+        &self.inner.push_news
     }
 
     /// Appends what happens now.

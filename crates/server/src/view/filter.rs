@@ -17,6 +17,8 @@ pub(crate) struct Filter {
     /// Events of these tasks. Empty: all.
     pub(crate) tasks: Vec<String>,
     pub(crate) descendants: Descendants,
+    /// Whether what users said comes with the tasks, which does not name them.
+    pub(crate) prompts: Prompts,
     /// Events of these participants. Empty: all.
     pub(crate) participants: Vec<String>,
     pub(crate) thoughts: Thoughts,
@@ -34,6 +36,13 @@ pub(crate) struct Filter {
 /// Whether a task's subtasks count as the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Descendants {
+    Included,
+    Left,
+}
+
+/// Whether what users said comes with tasks that are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Prompts {
     Included,
     Left,
 }
@@ -66,6 +75,7 @@ impl Filter {
             kinds: Vec::new(),
             tasks: Vec::new(),
             descendants: Descendants::Included,
+            prompts: Prompts::Left,
             participants: Vec::new(),
             thoughts: Thoughts::Detailed,
             thought_types: Vec::new(),
@@ -164,8 +174,17 @@ impl Sieve {
                 }
             }
         }
-        task.is_some_and(|task| asked(self, &task))
+        match task {
+            Some(task) => asked(self, &task),
+            None => self.filter.prompts == Prompts::Included && is_prompt(event),
+        }
     }
+}
+
+/// Whether a user said it.
+fn is_prompt(event: Node<'_, '_>) -> bool {
+    let is = |name, value| event.get(name).is_some_and(|own| own.is(value));
+    is("kind", "message") && is("role", "user")
 }
 
 fn matches(pattern: &str, kind: &str) -> bool {
