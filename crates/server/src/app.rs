@@ -59,6 +59,8 @@ pub struct Options {
     pub tls: Option<TlsFiles>,
     /// Where the secret is that seals what users hand over.
     pub secret: Secret,
+    /// Which versions of A2A are spoken.
+    pub a2a: A2aVersions,
     /// The agents that work here.
     pub agents: Option<Desk>,
     /// The agent that answers whoever names none.
@@ -85,12 +87,23 @@ impl Default for Options {
             tokens: None,
             tls: None,
             secret: Secret::default(),
+            a2a: A2aVersions::default(),
             agents: None,
             agent: None,
             #[cfg(feature = "otel")]
             traces: None,
         }
     }
+}
+
+/// Which versions of A2A are spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum A2aVersions {
+    /// 1.0 and 0.3, with a card for readers of both.
+    #[default]
+    All,
+    /// 1.0, with a card that has nothing that 1.0 does not know.
+    Newest,
 }
 
 /// How far a reader may be behind what comes while it reads, before it is told to come again.

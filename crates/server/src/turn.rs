@@ -65,6 +65,7 @@ impl Turn {
         kind.filter.tasks = self.tasks.clone();
         kind.filter.descendants = Descendants::Included;
         kind.filter.after = self.after;
+        kind.filter.context = Some(self.id.clone());
         kind
     }
 

@@ -61,7 +61,9 @@ impl Encoder {
             Format::Dialect(id) => (Some(id), None),
             Format::Version(id, version) => (Some(id), Some(version)),
         };
-        let dialect = id.and_then(dialect::get).map(|dialect| Spelling::new(dialect, version));
+        let context = &kind.filter.context;
+        let dialect = id.and_then(dialect::get);
+        let dialect = dialect.map(|dialect| Spelling::new(dialect, version, context.clone()));
         let past = dialect.is_some() || kind.filter.needs_the_past();
         Self { epoch, sieve: Sieve::new(kind.filter.clone()), dialect, past, skip: 0 }
     }
@@ -161,11 +163,15 @@ impl Encoder {
 }
 
 impl Spelling {
-    fn new(dialect: &'static Dialect, version: Option<&str>) -> Self {
+    fn new(
+        dialect: &'static Dialect,
+        version: Option<&str>,
+        thread_id: Option<String>,
+    ) -> Self {
         let target = version.and_then(|version| {
             format!("{}@{version}", dialect.id.name()).parse().ok()
         });
-        let options = EncodeOptions { target, ..EncodeOptions::default() };
+        let options = EncodeOptions { target, thread_id, ..EncodeOptions::default() };
         Self {
             dialect,
             retelling: Retelling::new(),

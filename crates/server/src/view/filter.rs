@@ -29,6 +29,8 @@ pub(crate) struct Filter {
     pub(crate) sees: Visibility,
     /// The entry before the first that there is for the reader; the last of an append.
     pub(crate) after: u64,
+    /// The thread's id, for dialects whose readers of a part of it would not learn it.
+    pub(crate) context: Option<String>,
     /// What is left of the events for who is not of the house.
     pub(crate) cut: Option<SharedCut>,
 }
@@ -82,6 +84,7 @@ impl Filter {
             min_confidence: None,
             sees,
             after: 0,
+            context: None,
             cut: None,
         }
     }

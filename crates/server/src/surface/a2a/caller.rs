@@ -5,6 +5,7 @@ use selvedge_protocol::dialect::Id;
 use selvedge_protocol::dialect::a2a::EVENTS_EXTENSION;
 
 use super::fault::{Fault, What};
+use crate::app::A2aVersions;
 use crate::auth::{Principal, Scope};
 use crate::query::Query;
 use crate::surface::native::stream::start;
@@ -91,6 +92,16 @@ impl Caller {
         Ok(Self { app, principal, version, extension, agent: None, base, place })
     }
 
+    /// Refuses a version that is not spoken here.
+    pub(super) fn spoken(&self) -> Result<(), Fault> {
+        match (self.app.options().a2a, self.version) {
+            (A2aVersions::Newest, Version::V03) => {
+                Err(Fault::new(What::Version, "only A2A 1.0 is spoken here"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses who may not do what needs a scope.
     pub(super) fn needs(&self, scope: Scope) -> Result<(), Fault> {
         if self.principal.may(scope) {
@@ -101,7 +112,7 @@ impl Caller {
     }
 
     /// How a task is told to this caller.
-    pub(super) fn kind(&self, task: &str, after: u64) -> Kind {
+    pub(super) fn kind(&self, context: &str, task: &str, after: u64) -> Kind {
         let version = match (self.version, self.extension) {
             (Version::V1, Extension::Inactive) => "1.0",
             (Version::V1, Extension::Active) => "1.0+events",
@@ -113,6 +124,7 @@ impl Caller {
         filter.descendants = Descendants::Included;
         filter.prompts = Prompts::Included;
         filter.after = after;
+        filter.context = Some(context.to_owned());
         Kind { format: Format::Version(Id::A2a, version), filter }
     }
 }

@@ -1,27 +1,47 @@
 //! Agent cards: one for both versions, and a longer one for who has a key.
 
+use std::sync::LazyLock;
+
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use selvedge_agents::Member;
 use selvedge_protocol::dialect::a2a::EVENTS_EXTENSION;
+use selvedge_protocol::time;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::caller::{Caller, base};
+use super::caller::{Caller, Version, base};
 use super::message::MODES;
 use super::relay::SEQUENCE;
 use crate::auth::Principal;
+use crate::clock::now;
+use crate::query::Query;
+use crate::app::A2aVersions;
 use crate::{App, Error, ErrorCode};
 
+/// Members that only 0.3 has.
+const OLD: [&str; 6] = [
+    "additionalInterfaces",
+    "preferredTransport",
+    "protocolVersion",
+    "security",
+    "supportsAuthenticatedExtendedCard",
+    "url",
+];
 /// How long a card may be kept, in seconds.
 const MAX_AGE: u32 = 300;
 
 /// `GET /.well-known/agent-card.json`
 pub(super) async fn shown(State(app): State<App>, headers: HeaderMap) -> Response {
     let agent = app.agent().map(str::to_owned);
-    let card = card(&app, &base(&app, &headers), agent.as_deref(), Entry::Both("/a2a"));
+    let mut card = card(&app, &base(&app, &headers), agent.as_deref(), Entry::Both("/a2a"));
+    // Who says that it reads 1.0 gets what 1.0 has, and nothing else.
+    let asked = Version::asked(&headers, &Query::new(None));
+    if app.options().a2a == A2aVersions::Newest || matches!(asked, Ok(Some(Version::V1))) {
+        narrow(&mut card);
+    }
     answered(&card, &headers)
 }
 
@@ -69,7 +89,26 @@ pub(super) fn extended(caller: &Caller) -> String {
     if let Some(skills) = card["skills"].as_array_mut() {
         skills.extend(more);
     }
+    if caller.version == Version::V1 {
+        narrow(&mut card);
+    }
     card.to_string()
+}
+
+/// Leaves out what only 0.3 reads.
+fn narrow(card: &mut Value) {
+    let Some(members) = card.as_object_mut() else { return };
+    for name in OLD {
+        members.remove(name);
+    }
+    if let Some(Value::Object(capabilities)) = members.get_mut("capabilities") {
+        capabilities.remove("stateTransitionHistory");
+    }
+    let schemes = members.get_mut("securitySchemes").and_then(Value::as_object_mut);
+    for scheme in schemes.into_iter().flat_map(|all| all.values_mut()).filter_map(Value::as_object_mut) {
+        scheme.remove("type");
+        scheme.remove("scheme");
+    }
 }
 
 /// Where a card's agent is asked.
@@ -93,7 +132,11 @@ fn card(app: &App, base: &str, agent: Option<&str>, entry: Entry<'_>) -> Value {
         Entry::Rpc(path) => (path, &["JSONRPC"]),
     };
     let url = format!("{base}{path}");
-    let versions = ["1.0", "0.3"].into_iter();
+    let versions: &[&str] = match app.options().a2a {
+        A2aVersions::All => &["1.0", "0.3"],
+        A2aVersions::Newest => &["1.0"],
+    };
+    let versions = versions.iter();
     let supported: Vec<Value> = versions
         .flat_map(|version| bindings.iter().map(move |binding| (version, binding)))
         .map(|(version, binding)| {
@@ -149,6 +192,21 @@ fn card(app: &App, base: &str, agent: Option<&str>, entry: Entry<'_>) -> Value {
     card
 }
 
+/// Agents and what they can do change with the process only.
+static MADE: LazyLock<i64> = LazyLock::new(now);
+
+/// A time as headers have it.
+fn http_date(millis: i64) -> Option<String> {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let text = time::from_millis(millis)?;
+    let day = DAYS.get(usize::try_from(millis.div_euclid(86_400_000).rem_euclid(7)).ok()?)?;
+    let month = text.get(5..7)?.parse::<usize>().ok()?.checked_sub(1)?;
+    let (year, date, clock) = (text.get(..4)?, text.get(8..10)?, text.get(11..19)?);
+    Some(format!("{day}, {date} {} {year} {clock} GMT", MONTHS.get(month)?))
+}
+
 fn skill(id: &str, about: &str, tag: &str) -> Value {
     json!({ "id": id, "name": id, "description": about, "tags": [tag] })
 }
@@ -169,6 +227,20 @@ fn answered(card: &Value, headers: &HeaderMap) -> Response {
             own.insert(name, value);
         }
     }
-    own.insert(header::VARY, HeaderValue::from_static("host"));
+    if let Some(made) = http_date(*MADE).and_then(|made| HeaderValue::from_str(&made).ok()) {
+        own.insert(header::LAST_MODIFIED, made);
+    }
+    own.insert(header::VARY, HeaderValue::from_static("host, a2a-version"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_headers_have_them() {
+        assert_eq!(http_date(784_111_777_000).as_deref(), Some("Sun, 06 Nov 1994 08:49:37 GMT"));
+        assert_eq!(http_date(0).as_deref(), Some("Thu, 01 Jan 1970 00:00:00 GMT"));
+    }
 }

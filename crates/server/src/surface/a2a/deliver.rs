@@ -134,7 +134,7 @@ async fn read(
     start: Start,
 ) -> Result<futures_util::stream::BoxStream<'static, (String, String)>, String> {
     let turn = whole(found, Until::Over);
-    let kind = caller.kind(&found.task.id, turn.after);
+    let kind = caller.kind(&found.context, &found.task.id, turn.after);
     let mut relay = Relay::new(caller.version, caller.extension, &found.task.id);
     let writing = Writing {
         frame: Box::new(move |frame, out| {

@@ -4,20 +4,12 @@ use selvedge_protocol::json::{Node, quote};
 
 use super::caller::Version;
 use super::config::Config;
-use super::fault::{Fault, What};
+use super::fault::Fault;
 use super::request::{count, flag, member, needed, text};
 
-/// Media types of what agents here take; `*` stands for all of a sort.
-pub(super) const MODES: &[&str] = &[
-    "text/plain",
-    "text/*",
-    "application/json",
-    "application/pdf",
-    "application/octet-stream",
-    "image/*",
-    "audio/*",
-    "video/*",
-];
+/// Media types of what is taken: all, since the journal keeps them as they are. Those that agents
+/// understand best come first.
+pub(super) const MODES: &[&str] = &["text/plain", "application/json", "*/*"];
 /// Parts of one message.
 const PARTS: usize = 1000;
 
@@ -171,11 +163,6 @@ impl Piece {
             Version::V03 => ("mimeType", "name"),
         };
         let (media, name) = (text(part, media, at)?, text(part, name, at)?);
-        if let Some(media) = media.as_deref().filter(|media| !is_taken(media)) {
-            let media = selvedge_protocol::validate::brief(media);
-            let message = format!("`{media}` is not taken here");
-            return Err(Fault { pointer: Some(at.to_owned()), ..Fault::new(What::ContentType, message) });
-        }
         Ok(Self::made(*which, *value, media.as_deref(), name.as_deref()))
     }
 
@@ -201,13 +188,4 @@ impl Piece {
         let plain = value.str().filter(|_| which == 0).map(|text| text.into_owned());
         Self { content, plain, data: (which == 3).then(|| value.raw().to_owned()) }
     }
-}
-
-/// Whether agents here take a media type.
-fn is_taken(media: &str) -> bool {
-    let media = media.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
-    MODES.iter().any(|mode| match mode.strip_suffix('*') {
-        Some(sort) => media.starts_with(sort),
-        None => media == *mode,
-    })
 }

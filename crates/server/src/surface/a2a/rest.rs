@@ -79,6 +79,7 @@ impl Asked {
         let version = version.unwrap_or(of_path);
         let caller = Caller::new(app, principal, version, headers, &query);
         let caller = caller.map_err(|error| Fault::from(error).rest())?;
+        caller.spoken().map_err(|fault| fault.rest())?;
         Ok(Self { caller, binding: Binding::Rest(media) })
     }
 

@@ -141,6 +141,7 @@ async fn run(
     root: Node<'_, '_>,
     binding: &Binding,
 ) -> Result<Answer, Fault> {
+    caller.spoken()?;
     let nothing = Doc::parse("{}").map_err(|error| Fault::new(What::Internal, error.to_string()))?;
     let params = root.some("params").unwrap_or_else(|| nothing.root());
     match operation {

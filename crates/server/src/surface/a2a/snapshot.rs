@@ -70,7 +70,7 @@ pub(super) async fn at(
     upto: Option<u64>,
     shown: Shown,
 ) -> Result<Value, Fault> {
-    let (kind, version) = (caller.kind(&found.task.id, found.after), caller.version);
+    let (kind, version) = (caller.kind(&found.context, &found.task.id, found.after), caller.version);
     let (found, relay) = (found.clone(), Relay::new(version, caller.extension, &found.task.id));
     let folded = caller.app.blocking(move |store| {
         let upto = match upto.or(found.task.ended.map(|(seq, _)| seq)) {

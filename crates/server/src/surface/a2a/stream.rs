@@ -90,7 +90,7 @@ async fn followed(
     start: Start,
     binding: &Binding,
 ) -> Result<Response, Fault> {
-    let kind = caller.kind(&found.task.id, turn.after);
+    let kind = caller.kind(&found.context, &found.task.id, turn.after);
     let mut relay = Relay::new(caller.version, caller.extension, &found.task.id);
     let binding = binding.clone();
     let writing = Writing {

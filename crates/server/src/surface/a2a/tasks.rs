@@ -131,7 +131,7 @@ pub(super) fn folded(
     found: &Found,
     upto: u64,
 ) -> Result<Value, Error> {
-    let kind = caller.kind(&found.task.id, found.after);
+    let kind = caller.kind(&found.context, &found.task.id, found.after);
     let relay = Relay::new(caller.version, caller.extension, &found.task.id);
     snapshot::folded(store, found, &kind, relay, caller.version, upto)
 }
