@@ -48,6 +48,7 @@ pub(crate) enum Until {
 pub(crate) struct Frame<'a> {
     /// Where a reader stands who has it: see [`Start`].
     pub(crate) id: &'a str,
+    #[allow(dead_code, reason = "not every protocol names its events")]
     pub(crate) event: Option<&'a str>,
     pub(crate) data: &'a str,
 }

@@ -55,6 +55,13 @@ pub(crate) fn rpc_routes() -> Vec<Route> {
         },
         Route {
             method: Method::GET,
+            path: "/a2a/.well-known/agent-card.json",
+            scope: Scope::Nobody,
+            about: "The same, for who knows no more than where JSON-RPC is",
+            handler: get(card::shown),
+        },
+        Route {
+            method: Method::GET,
             path: "/a2a/agents/{agent}/.well-known/agent-card.json",
             scope: Scope::Read,
             about: "A2A: the card of one agent",

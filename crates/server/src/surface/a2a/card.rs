@@ -12,7 +12,9 @@ use selvedge_protocol::time;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::answer::Answer;
 use super::caller::{Caller, Version, base};
+use super::fault::{Fault, What};
 use super::message::MODES;
 use super::relay::SEQUENCE;
 use crate::auth::Principal;
@@ -70,8 +72,13 @@ pub(super) fn known(app: &App, agent: &str) -> Result<(), Error> {
 }
 
 /// `GetExtendedAgentCard`: with what the agent can use, and the other agents.
-pub(super) fn extended(caller: &Caller) -> String {
+pub(super) fn extended(caller: &Caller) -> Result<Answer, Fault> {
     let app = &caller.app;
+    // In 0.3 it is for those who have shown who they are, and here nobody can.
+    if caller.version == Version::V03 && app.is_open() {
+        let message = "without keys there is no other card than the public one";
+        return Err(Fault::new(What::NoExtendedCard, message));
+    }
     let agent = caller.agent.as_deref().or_else(|| app.agent());
     let path = caller.agent.as_ref().map(|agent| format!("/a2a/agents/{agent}"));
     let entry = path.as_deref().map_or(Entry::Both("/a2a"), Entry::Rpc);
@@ -92,7 +99,7 @@ pub(super) fn extended(caller: &Caller) -> String {
     if caller.version == Version::V1 {
         narrow(&mut card);
     }
-    card.to_string()
+    Ok(Answer::Json(card.to_string()))
 }
 
 /// Leaves out what only 0.3 reads.
@@ -178,7 +185,7 @@ fn card(app: &App, base: &str, agent: Option<&str>, entry: Entry<'_>) -> Value {
         "preferredTransport": "JSONRPC",
         "additionalInterfaces": additional,
         "protocolVersion": "0.3.0",
-        "supportsAuthenticatedExtendedCard": true,
+        "supportsAuthenticatedExtendedCard": !app.is_open(),
     });
     if !app.is_open() {
         card["securitySchemes"] = json!({ "bearer": {

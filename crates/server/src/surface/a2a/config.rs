@@ -15,6 +15,9 @@ use crate::App;
 /// Characters of an id, an address or a secret.
 const LONGEST: usize = 4096;
 
+/// The id of a config that has none.
+const UNNAMED: &str = "default";
+
 /// A push notification config.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Config {
@@ -44,7 +47,12 @@ impl Config {
             return Err(Fault::at(at, "a config is an object"));
         }
         let mut own = Self {
-            id: text(node, "id", &at)?.unwrap_or_else(|| Uuid::now_v7().to_string()),
+            id: match (text(node, "id", &at)?, version) {
+                (Some(id), _) => id,
+                // A task of 0.3 may have one that has no name.
+                (None, Version::V03) => UNNAMED.to_owned(),
+                (None, Version::V1) => Uuid::now_v7().to_string(),
+            },
             url: text(node, "url", &at)?.unwrap_or_default(),
             token: text(node, "token", &at)?,
             scheme: None,

@@ -6,6 +6,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::caller::Version;
+use crate::surface::native::stream::event_stream;
 use crate::{Error, ErrorCode};
 
 /// What went wrong.
@@ -23,6 +24,7 @@ pub(super) enum What {
     NotCancelable,
     Unsupported,
     ContentType,
+    NoExtendedCard,
     Version,
 }
 
@@ -54,6 +56,9 @@ impl What {
             Self::Unsupported => (-32004, 400, "FAILED_PRECONDITION", Some("UNSUPPORTED_OPERATION")),
             Self::ContentType => {
                 (-32005, 415, "INVALID_ARGUMENT", Some("CONTENT_TYPE_NOT_SUPPORTED"))
+            }
+            Self::NoExtendedCard => {
+                (-32007, 400, "FAILED_PRECONDITION", Some("EXTENDED_AGENT_CARD_NOT_CONFIGURED"))
             }
             Self::Version => (-32009, 400, "FAILED_PRECONDITION", Some("VERSION_NOT_SUPPORTED")),
         }
@@ -117,6 +122,13 @@ impl Fault {
         };
         let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
         (status, json, body).into_response()
+    }
+
+    /// As the only event of a stream that answers a JSON-RPC request.
+    pub(super) fn event(&self, id: &str) -> Response {
+        let error = json!({ "code": self.what.row().0, "message": self.message });
+        let body = format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}\n\n");
+        event_stream(Body::from(body))
     }
 
     /// As an answer of HTTP+JSON.

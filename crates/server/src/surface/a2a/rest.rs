@@ -275,7 +275,7 @@ pub(super) async fn extended(
     headers: HeaderMap,
 ) -> Result<Response, Response> {
     let asked = Asked::new(app, principal, &uri, &headers)?;
-    Ok(asked.told(Ok(Answer::Json(card::extended(&asked.caller)))))
+    Ok(asked.told(card::extended(&asked.caller)))
 }
 
 #[cfg(test)]

@@ -89,7 +89,8 @@ pub(super) async fn call(
     };
     let root = doc.root();
     let id = root.get("id").filter(|id| id.is_string() || id.f64().is_some());
-    let binding = Binding::Rpc(id.map_or("null", Node::raw).to_owned());
+    let id = id.map_or("null", Node::raw).to_owned();
+    let binding = Binding::Rpc(id.clone());
     let (operation, version) = match operation(root) {
         Ok(found) => found,
         Err(fault) => return Ok(binding.told((version, Ours::Inactive), Err(fault))),
@@ -100,7 +101,12 @@ pub(super) async fn call(
         Err(fault) => Err(fault),
         Ok(_) => run(&caller, operation, root, &binding).await,
     };
-    Ok(binding.told((version, caller.extension), answer))
+    let streams = matches!(operation, Operation::Stream | Operation::Subscribe);
+    Ok(match answer {
+        // Clients of 0.3 take the answers of these methods as events only.
+        Err(fault) if streams && version == Version::V03 => fault.event(&id),
+        answer => binding.told((version, caller.extension), answer),
+    })
 }
 
 /// Which operation a request names, in which version.
@@ -159,6 +165,6 @@ async fn run(
         Operation::GetPush => push::get(caller, params).await,
         Operation::ListPush => push::list(caller, params).await,
         Operation::DeletePush => push::delete(caller, params).await,
-        Operation::Card => Ok(Answer::Json(card::extended(caller))),
+        Operation::Card => card::extended(caller),
     }
 }
