@@ -6,7 +6,7 @@
 
 mod anthropic;
 mod body;
-mod failure;
+pub(crate) mod failure;
 mod gemini;
 mod http;
 mod key;

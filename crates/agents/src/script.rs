@@ -8,6 +8,8 @@ use futures_util::stream::{self, StreamExt as _};
 use selvedge_protocol::journal::fold::Tokens;
 use selvedge_protocol::journal::transcript::ActionKind;
 use selvedge_protocol::perspective::Item;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::agent::{Mind, Saying};
@@ -32,6 +34,8 @@ pub struct Script {
 pub struct Rule {
     /// Fits if what the user said last has this in it, upper or lower case; empty fits always.
     pub when: String,
+    /// Fits if the id of what the user said last, an answer included, begins with this.
+    pub when_id: String,
     /// What to say at each model call of the turn; the last again if there are more.
     pub lines: Vec<Line>,
 }
@@ -55,6 +59,21 @@ pub struct Line {
     pub confidence: Option<Confidence>,
     /// What may be done next.
     pub next: Vec<Proposal>,
+    /// What the answer is.
+    pub reply: Reply,
+    /// How long it takes before anything is said.
+    pub pause: Duration,
+}
+
+/// What an answer is, where a protocol tells the two apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// The result of a task.
+    #[default]
+    Task,
+    /// A mere message.
+    Message,
 }
 
 /// How sure an answer is, from 0 to 1, and why.
@@ -80,7 +99,8 @@ pub struct Proposal {
 impl Line {
     /// What is said beside the answer, if anything is.
     fn aside(&self) -> Option<String> {
-        if self.intent.is_none() && self.confidence.is_none() && self.next.is_empty() {
+        let plain = self.intent.is_none() && self.confidence.is_none() && self.next.is_empty();
+        if plain && self.reply == Reply::Task {
             return None;
         }
         let mut aside = json!({});
@@ -92,6 +112,9 @@ impl Line {
             if !confidence.rationale.is_empty() {
                 aside["confidence"]["rationale"] = json!(confidence.rationale);
             }
+        }
+        if self.reply == Reply::Message {
+            aside["reply"] = json!("message");
         }
         let next = self.next.iter().map(|next| {
             let mut own = json!({ "intent": next.intent, "task": next.task });
@@ -117,17 +140,24 @@ impl Script {
 
     /// A script of one rule.
     pub fn of(lines: Vec<Line>) -> Self {
-        let rules = vec![Rule { when: String::new(), lines }];
+        let rules = vec![Rule { lines, ..Rule::default() }];
         Self { name: "script".to_owned(), rules, pace: Duration::ZERO }
+    }
+
+    /// What is said to something at this call of a model.
+    fn line(&self, request: &Request<'_>, input: &str) -> Option<&Line> {
+        let (low, id) = (input.to_lowercase(), last_id(request));
+        let fits = |rule: &&Rule| {
+            low.contains(&rule.when.to_lowercase()) && id.starts_with(&rule.when_id)
+        };
+        let rule = self.rules.iter().find(fits)?;
+        let at = (request.iteration as usize).saturating_sub(1);
+        rule.lines.get(at).or_else(|| rule.lines.last())
     }
 
     fn pieces(&self, request: &Request<'_>) -> VecDeque<Result<Said, Failure>> {
         let input = last_input(request);
-        let low = input.to_lowercase();
-        let rule = self.rules.iter().find(|rule| low.contains(&rule.when.to_lowercase()));
-        let at = (request.iteration as usize).saturating_sub(1);
-        let line = rule.and_then(|rule| rule.lines.get(at).or_else(|| rule.lines.last()));
-        let Some(line) = line else {
+        let Some(line) = self.line(request, &input) else {
             return VecDeque::from([Ok(done(Finish::Stop, 0))]);
         };
         let fill = |text: &str| text.replace("{input}", &input);
@@ -175,6 +205,7 @@ impl Mind for Script {
     fn ask(&self, request: &Request<'_>) -> BoxFuture<'static, Result<Saying, Failure>> {
         let pieces = self.pieces(request);
         let pace = self.pace;
+        let pause = self.line(request, &last_input(request)).map_or(Duration::ZERO, |l| l.pause);
         let saying = stream::unfold(pieces, move |mut pieces| async move {
             let next = pieces.pop_front()?;
             if !pace.is_zero() {
@@ -182,7 +213,13 @@ impl Mind for Script {
             }
             Some((next, pieces))
         });
-        async move { Ok(saying.boxed()) }.boxed()
+        async move {
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+            Ok(saying.boxed())
+        }
+        .boxed()
     }
 }
 
@@ -195,6 +232,14 @@ fn last_input(request: &Request<'_>) -> String {
     });
     let mut said = heard.filter(|action| action.kind == ActionKind::UserMessage);
     said.next().map(|action| action.text()).unwrap_or_default()
+}
+
+/// The id of what the user said last, whether it is heard as a message or as an answer.
+fn last_id(request: &Request<'_>) -> String {
+    let actions = request.history.transcript.actions().iter().rev();
+    let mut said = actions.filter(|action| action.kind == ActionKind::UserMessage);
+    let id = said.next().and_then(|action| action.get("messageId"));
+    id.and_then(|id| id.str()).map(|id| id.into_owned()).unwrap_or_default()
 }
 
 fn done(finish: Finish, words: u64) -> Said {

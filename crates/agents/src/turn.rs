@@ -38,6 +38,7 @@ use self::measure::Measure;
 use self::spending::Spending;
 use crate::agent::Agent;
 use crate::journal::{Journal, JournalError, Thread, Writer, millis};
+use crate::model::failure::REJECTED;
 use crate::router;
 use crate::tool::builtin;
 
@@ -262,6 +263,10 @@ impl Turn {
             .with("status", Raw::Ref("\"failed\""))
             .with_str("code", code)
             .with_str("message", message);
+        let failed = match code {
+            REJECTED => failed.with("metadata", Raw::Ref("{\"reason\":\"rejected\"}")),
+            _ => failed,
+        };
         events.push(failed);
         self.end(events).await
     }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use selvedge_agents::Desk;
 use selvedge_agents::credential::{Secret, Vault};
 use selvedge_store::{
-    Append, AppendError, Appended, KeyError, Keys, Shares, Store, ThreadKey, ThreadRef,
+    Append, AppendError, Appended, KeyError, Keys, Pushes, Shares, Store, ThreadKey, ThreadRef,
 };
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::Error;
 use crate::auth::rate::Rate;
@@ -59,6 +59,8 @@ pub struct Options {
     pub tls: Option<TlsFiles>,
     /// Where the secret is that seals what users hand over.
     pub secret: Secret,
+    /// Which versions of A2A are spoken.
+    pub a2a: A2aVersions,
     /// The agents that work here.
     pub agents: Option<Desk>,
     /// The agent that answers whoever names none.
@@ -85,12 +87,23 @@ impl Default for Options {
             tokens: None,
             tls: None,
             secret: Secret::default(),
+            a2a: A2aVersions::default(),
             agents: None,
             agent: None,
             #[cfg(feature = "otel")]
             traces: None,
         }
     }
+}
+
+/// Which versions of A2A are spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum A2aVersions {
+    /// 1.0 and 0.3, with a card for readers of both.
+    #[default]
+    All,
+    /// 1.0, with a card that has nothing that 1.0 does not know.
+    Newest,
 }
 
 /// How far a reader may be behind what comes while it reads, before it is told to come again.
@@ -139,6 +152,8 @@ struct Inner {
     tls: Option<Tls>,
     metrics: Arc<Metrics>,
     lines: Lines,
+    pushes: Pushes,
+    push_news: Notify,
     #[cfg(feature = "otel")]
     tracer: Option<Tracer>,
     /// When a commit failed last; 0 if the last one did not.
@@ -166,6 +181,8 @@ impl App {
             tls: options.tls.clone().map(Tls::open).transpose()?,
             metrics: Arc::default(),
             lines: Lines::default(),
+            pushes: Pushes::open(store.path())?,
+            push_news: Notify::new(),
             #[cfg(feature = "otel")]
             tracer: options.traces.as_ref().map(Tracer::open).transpose()?,
             failed: AtomicI64::new(0),
@@ -209,6 +226,16 @@ impl App {
     /// Where those stand who wait for work.
     pub(crate) fn lines(&self) -> &Lines {
         &self.inner.lines
+    }
+
+    /// Who is told of which tasks.
+    pub(crate) fn pushes(&self) -> &Pushes {
+        &self.inner.pushes
+    }
+
+    /// Tells that there is someone to be told.
+    pub(crate) fn push_news(&self) -> &Notify {
+        &self.inner.push_news
     }
 
     /// Appends what happens now.

@@ -29,7 +29,7 @@ mod tls;
 mod turn;
 mod view;
 
-pub use app::{App, Lag, Options, StartError};
+pub use app::{A2aVersions, App, Lag, Options, StartError};
 pub use auth::Scope;
 pub use auth::token::{KeySet, TokenError, TokenOptions};
 pub use coalesce::Coalesce;

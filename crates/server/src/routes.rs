@@ -42,6 +42,8 @@ fn surfaces() -> Vec<Surface> {
         ours(surface::envelope::action_routes()),
         Surface { routes: surface::envelope::routes(), errors: surface::envelope::told },
         ours(surface::looopy::routes()),
+        Surface { routes: surface::a2a::rpc_routes(), errors: surface::a2a::rpc_told },
+        Surface { routes: surface::a2a::rest_routes(), errors: surface::a2a::rest_told },
         ours(surface::operations::routes()),
     ]
 }

@@ -23,7 +23,7 @@ use crate::app::Closing;
 use crate::auth::guard::Peer;
 use crate::metrics::Metrics;
 use crate::stall::Impatient;
-use crate::{App, Error, ErrorCode, expiry, router};
+use crate::{App, Error, ErrorCode, expiry, router, surface};
 
 /// How long a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -51,6 +51,7 @@ pub async fn serve(
     #[cfg(feature = "otel")]
     let (last, traces) = traces(&app);
     keeping.spawn(expiry::keep(app.clone()));
+    keeping.spawn(surface::a2a::keep(app.clone()));
     let router = router(app.clone());
     let slots = Arc::new(Semaphore::new(app.options().connections));
     let mut open = JoinSet::new();

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, stream};
 use selvedge_protocol::journal::fold::TaskState;
-use selvedge_protocol::journal::{Cursor, Event};
-use selvedge_protocol::json::{Doc, from_utf8};
+use selvedge_protocol::journal::{Cursor, Event, Kind as EventKind};
+use selvedge_protocol::json::{Doc, Raw, from_utf8};
 use selvedge_store::ThreadRef;
 
 use crate::surface::native::stream::event_stream;
@@ -48,6 +48,7 @@ pub(crate) enum Until {
 pub(crate) struct Frame<'a> {
     /// Where a reader stands who has it: see [`Start`].
     pub(crate) id: &'a str,
+    #[allow(dead_code, reason = "not every protocol names its events")]
     pub(crate) event: Option<&'a str>,
     pub(crate) data: &'a str,
 }
@@ -65,6 +66,7 @@ impl Turn {
         kind.filter.tasks = self.tasks.clone();
         kind.filter.descendants = Descendants::Included;
         kind.filter.after = self.after;
+        kind.filter.context = Some(self.id.clone());
         kind
     }
 
@@ -119,6 +121,8 @@ impl Turn {
         let Self { thread, after: mut seen, tasks, until, .. } = self;
         let mut rests: HashMap<String, bool> =
             tasks.into_iter().map(|task| (task, false)).collect();
+        // Subtasks, by the task that they came of.
+        let mut roots: HashMap<String, String> = HashMap::new();
         let of = thread.clone();
         let Ok(tail) = app.blocking(move |store| Ok(store.tail(&of)?)).await else { return seen };
         let mut edge = tail.watch();
@@ -131,12 +135,32 @@ impl Turn {
                 let Ok(doc) = Doc::parse(from_utf8(&entry.event).unwrap_or("")) else { continue };
                 let Some(event) = Event::parse(doc.root()) else { continue };
                 let task = event.str("taskId");
-                let Some(rest) = task.and_then(|task| rests.get_mut(&*task)) else { continue };
-                *rest = match TaskState::after(&event) {
-                    Some(TaskState::WaitingInput | TaskState::WaitingAuth) => until != Until::Over,
-                    Some(state) => state.is_terminal(),
-                    None => *rest,
-                };
+                let Some(task) = task else { continue };
+                if let Some(parent) = event.str("parentTaskId")
+                    && let Some(root) = roots.get(&*parent).cloned().or_else(|| {
+                        rests.contains_key(&*parent).then(|| parent.clone().into_owned())
+                    })
+                {
+                    roots.insert(task.clone().into_owned(), root);
+                }
+                if let Some(root) = roots.get(&*task) {
+                    // What a subtask asks of a user, its task waits for too.
+                    if let Some(rest) = rests.get_mut(root)
+                        && let Some(waits) = waits_for_user(&event)
+                    {
+                        *rest = waits && until != Until::Over;
+                    }
+                } else if let Some(rest) = rests.get_mut(&*task) {
+                    *rest = match TaskState::after(&event) {
+                        Some(TaskState::WaitingInput | TaskState::WaitingAuth) => {
+                            until != Until::Over
+                        }
+                        Some(state) => state.is_terminal(),
+                        None => *rest,
+                    };
+                } else {
+                    continue;
+                }
                 if until != Until::RestNow && rests.values().all(|rest| *rest) {
                     return seen;
                 }
@@ -151,6 +175,19 @@ impl Turn {
                 }
             }
         }
+    }
+}
+
+/// Whether an event leaves a subtask waiting for a user; none if it says nothing of that.
+fn waits_for_user(event: &Event<'_>) -> Option<bool> {
+    match event.kind() {
+        EventKind::AuthRequired | EventKind::ToolInputRequired => Some(true),
+        EventKind::InputRequired => event.get("requireUser").and_then(Raw::bool),
+        EventKind::InputReceived | EventKind::AuthCompleted => Some(false),
+        _ => match TaskState::after(event) {
+            Some(state) if state.is_terminal() || state == TaskState::Working => Some(false),
+            _ => None,
+        },
     }
 }
 

@@ -19,8 +19,8 @@ use bytes::Bytes;
 use selvedge_store::{Ahead, ReadError, Store, Tail, ThreadRef};
 
 pub(crate) use encode::{Encoder, Format};
-pub(crate) use filter::{Descendants, Filter, Sieve, Thoughts};
-pub(crate) use page::page;
+pub(crate) use filter::{Descendants, Filter, Prompts, Sieve, Thoughts};
+pub(crate) use page::{page, records};
 pub(crate) use reader::{Place, Reader, Start};
 
 /// Bytes that a view keeps for readers who are a little late.

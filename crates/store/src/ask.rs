@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::query::{
     Artifact, Call, DayUsage, Found, InboxItem, InboxKind, InboxQuery, Listed, Overdue,
-    Participant, Place, Spent, Summary, Task, ThreadQuery, Unfinished, Usage, UsageQuery, Wanted,
+    Participant, Place, Placed, Spent, Summary, Task, TaskQuery, ThreadQuery, Unfinished, Usage, UsageQuery, Wanted,
     WhichVersion, Within,
 };
 use crate::sqlite::{lease, query};
@@ -31,6 +31,22 @@ impl Store {
     /// A thread's tasks, in the order they began.
     pub fn tasks(&self, thread: &ThreadRef) -> Result<Vec<Task>, ReadError> {
         self.readers().with(|conn| query::tasks(conn, thread))
+    }
+
+    /// Tasks of a tenant with an id, the one that began last first. Ids are unique in a thread
+    /// only.
+    pub fn tasks_by_id(&self, tenant: &str, id: &str) -> Result<Vec<Placed>, ReadError> {
+        self.readers().with(|conn| query::tasks_by_id(conn, tenant, id))
+    }
+
+    /// A page of tasks of a tenant, those whose state changed last first.
+    pub fn tasks_of(&self, tenant: &str, asked: &TaskQuery) -> Result<Listed<Placed>, ReadError> {
+        self.readers().with(|conn| query::tasks_of(conn, tenant, asked))
+    }
+
+    /// How many tasks there are on all pages.
+    pub fn tasks_of_count(&self, tenant: &str, asked: &TaskQuery) -> Result<u64, ReadError> {
+        self.readers().with(|conn| query::tasks_of_count(conn, tenant, asked))
     }
 
     /// A page of tasks of all threads that someone here is to do and that are not over.

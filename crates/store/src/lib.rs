@@ -28,6 +28,7 @@ mod lease;
 mod live;
 mod progress;
 mod promote;
+mod pushes;
 mod query;
 mod shares;
 mod sqlite;
@@ -45,10 +46,11 @@ pub use lease::{Lease, NewLease, Prior, Queue, Queued, Then, lease_token};
 pub use live::{Ahead, Edge, End, Tail};
 pub use progress::Progress;
 pub use promote::{Lineage, Promote, PromoteError, Promoted};
+pub use pushes::{Push, Pushes};
 pub use query::{
     Artifact, ArtifactVersion, Call, DayUsage, Due, Found, InboxItem, InboxKind, InboxOrder,
-    InboxQuery, Listed, Overdue, Participant, Piece, Place, Scalar, Spent, Summary, Task,
-    ThreadQuery, ThreadStatus, Unfinished, Usage, UsageBy, UsageQuery, Wanted, WhichVersion,
+    InboxQuery, Listed, Overdue, Participant, Piece, Place, Placed, Scalar, Spent, Summary, Task,
+    TaskQuery, ThreadQuery, ThreadStatus, Unfinished, Usage, UsageBy, UsageQuery, Wanted, WhichVersion,
     Within,
 };
 pub use shares::{NewShare, SHARE_PREFIX, Share, Shares};

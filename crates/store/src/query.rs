@@ -16,6 +16,6 @@ pub use inbox::{InboxItem, InboxKind, InboxOrder, InboxQuery};
 pub use place::{Listed, Place};
 pub use search::{Found, Piece};
 pub use status::ThreadStatus;
-pub use task::{Task, Wanted};
+pub use task::{Placed, Task, TaskQuery, Wanted};
 pub use thread::{Participant, Scalar, Summary, ThreadQuery};
 pub use usage::{DayUsage, Spent, Usage, UsageBy, UsageQuery};

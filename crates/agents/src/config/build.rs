@@ -334,15 +334,19 @@ pub(super) fn script(name: &str, script: &file::Script) -> Script {
             file::Fail::Unauthorized => FailureKind::Unauthorized,
             file::Fail::TooLong => FailureKind::TooLong,
             file::Fail::Refused => FailureKind::Refused,
+            file::Fail::Rejected => FailureKind::Rejected,
         }),
         intent: line.intent.map(|intent| intent.name().to_owned()),
         confidence: line
             .confidence
             .map(|score| Confidence { score, rationale: line.rationale.clone() }),
         next: line.next.iter().map(proposal).collect(),
+        reply: line.reply,
+        pause: line.pause.map_or(std::time::Duration::ZERO, |period| period.0),
     };
     let rule = |rule: &file::Rule| Rule {
         when: rule.when.clone(),
+        when_id: rule.when_id.clone(),
         lines: rule.lines.iter().map(line).collect(),
     };
     Script {

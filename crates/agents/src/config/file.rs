@@ -19,7 +19,7 @@ use serde_json::Value;
 pub use agent::{Agent, AgentKind, AttributionName, LimitsTable, OthersToolsName, WhileWaiting};
 pub use auth::{Auth, AuthType};
 pub use model::{Effort, Model, Price, Provider, Thinking, Timeouts};
-pub use script::{Call, Fail, Line, Proposal, Rule, Script, Thought};
+pub use script::{Call, Fail, Line, Proposal, Reply, Rule, Script, Thought};
 pub use shared::{Bounds, Hidden, Names, Period, Text};
 pub use tool::{InterruptedName, Method, Server, Tool, ToolKind, UrgencyName};
 

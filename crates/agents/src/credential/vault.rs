@@ -180,6 +180,16 @@ impl Vault {
         self.with(move |opened| Ok(opened.rows.drop_credential(&id)?)).await
     }
 
+    /// Seals something for a place; it opens for no other.
+    pub async fn seal(&self, place: String, text: Vec<u8>) -> Result<Vec<u8>, VaultError> {
+        self.with(move |opened| opened.seal(&place, &text)).await
+    }
+
+    /// What was sealed for a place.
+    pub async fn open(&self, place: String, sealed: Vec<u8>) -> Result<Vec<u8>, VaultError> {
+        self.with(move |opened| opened.open(&place, &sealed)).await
+    }
+
     /// A credential for one call, if it is kept and fits where it goes.
     pub(crate) async fn credential(
         &self,

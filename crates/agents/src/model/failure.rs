@@ -34,6 +34,8 @@ pub enum FailureKind {
     TooLong,
     /// It does not take the request.
     Refused,
+    /// The agent does not take the task.
+    Rejected,
 }
 
 impl FailureKind {
@@ -51,10 +53,13 @@ impl FailureKind {
             Self::Unauthorized => "model_unauthorized",
             Self::TooLong => "context_too_long",
             Self::Refused => "model_refused",
+            Self::Rejected => REJECTED,
         }
     }
 }
 
+/// The code of a task that its agent does not take.
+pub(crate) const REJECTED: &str = "rejected";
 /// Characters of a message that are kept.
 const LONGEST_MESSAGE: usize = 600;
 /// The longest wait that is believed.

@@ -343,6 +343,6 @@ fn code(kind: FailureKind) -> &'static str {
         FailureKind::Connection => "remote_connection",
         FailureKind::Provider => "remote_error",
         FailureKind::Unauthorized => "remote_unauthorized",
-        FailureKind::TooLong | FailureKind::Refused => "remote_refused",
+        FailureKind::TooLong | FailureKind::Refused | FailureKind::Rejected => "remote_refused",
     }
 }

@@ -188,10 +188,12 @@ fn events(call: &Invocation, draft: &Draft, version: u64) -> Vec<Event<'static>>
         (ArtifactKind::File, content) => {
             let pieces = pieces(content.as_str().unwrap_or_default());
             let mime = text(call, "mime_type").unwrap_or("text/plain");
+            let encoding = text(call, "encoding").unwrap_or("utf-8");
             let write = |first: bool| match first {
                 true => about(Kind::FileWrite)
                     .with_str("mimeType", mime)
-                    .with("encoding", Raw::Ref("\"utf-8\""))
+                    .with_str("encoding", encoding)
+                    .with_some("uri", text(call, "url").map(Raw::string))
                     .with("metadata", metadata.clone()),
                 false => Event::new(Kind::FileWrite).with_str("artifactId", &draft.id),
             };
@@ -230,12 +232,15 @@ fn pieces(mut text: &str) -> Vec<&str> {
 /// What is to be written, and as what.
 fn content(call: &Invocation) -> Result<(ArtifactKind, Value), ToolError> {
     let given = |name: &str| call.arguments.get(name).filter(|value| !value.is_null()).cloned();
-    match (given("content"), given("data"), given("rows")) {
-        (Some(text), None, None) => Ok((ArtifactKind::File, text)),
-        (None, Some(record), None) => Ok((ArtifactKind::Data, record)),
-        (None, None, Some(rows)) => Ok((ArtifactKind::Dataset, rows)),
+    match (given("content"), given("url"), given("data"), given("rows")) {
+        (Some(text), None, None, None) => Ok((ArtifactKind::File, text)),
+        // A file that is elsewhere has no content here.
+        (None, Some(_), None, None) => Ok((ArtifactKind::File, Value::String(String::new()))),
+        (None, None, Some(record), None) => Ok((ArtifactKind::Data, record)),
+        (None, None, None, Some(rows)) => Ok((ArtifactKind::Dataset, rows)),
         _ => Err(ToolError(
-            "give one of `content` (a file's text), `data` (a record), `rows` (a dataset)"
+            "give one of `content` (a file's text), `url` (where a file is), `data` (a record), \
+             `rows` (a dataset)"
                 .to_owned(),
         )),
     }

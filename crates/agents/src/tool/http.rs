@@ -3,7 +3,7 @@
 //! Invariant: what a model says chooses no host, and no request reaches an address that is not
 //! public unless the tool allows it.
 
-pub(crate) mod screen;
+pub mod screen;
 mod template;
 
 pub use template::TemplateError;

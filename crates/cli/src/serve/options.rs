@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use selvedge_server::{Coalesce, KeySet, Lag, Options, Secret, TlsFiles, TokenOptions};
+use selvedge_server::{A2aVersions, Coalesce, KeySet, Lag, Options, Secret, TlsFiles, TokenOptions};
 use selvedge_store::Limits;
 
 #[derive(clap::Args)]
@@ -12,6 +12,9 @@ pub(crate) struct Settings {
     security: Security,
     #[command(flatten)]
     bounds: Bounds,
+    /// Which versions of A2A to speak: all (1.0 and 0.3, with one card for both), or only 1.0
+    #[arg(long, value_name = "VERSIONS", default_value = "all", value_parser = ["all", "1.0"])]
+    a2a: String,
     /// Join pieces of one text that come in one append into one event; folds stay the same
     #[arg(long)]
     coalesce_deltas: bool,
@@ -121,6 +124,7 @@ impl Settings {
                 time: Duration::from_secs(self.bounds.reader_late),
             },
             stall: Duration::from_secs(self.bounds.stall),
+            a2a: if self.a2a == "1.0" { A2aVersions::Newest } else { A2aVersions::All },
             cors: cors.clone(),
             coalesce: if self.coalesce_deltas { Coalesce::Deltas } else { Coalesce::Never },
             tokens,

@@ -20,6 +20,8 @@ pub(crate) enum Format {
     Native,
     /// In a dialect that has streams.
     Dialect(Id),
+    /// The same, for readers of one of its versions.
+    Version(Id, &'static str),
 }
 
 impl Format {
@@ -54,11 +56,14 @@ struct Spelling {
 
 impl Encoder {
     pub(super) fn new(kind: &Kind, epoch: u64) -> Self {
-        let dialect = match kind.format {
-            Format::Native => None,
-            Format::Dialect(id) => dialect::get(id),
+        let (id, version) = match kind.format {
+            Format::Native => (None, None),
+            Format::Dialect(id) => (Some(id), None),
+            Format::Version(id, version) => (Some(id), Some(version)),
         };
-        let dialect = dialect.map(Spelling::new);
+        let context = &kind.filter.context;
+        let dialect = id.and_then(dialect::get);
+        let dialect = dialect.map(|dialect| Spelling::new(dialect, version, context.clone()));
         let past = dialect.is_some() || kind.filter.needs_the_past();
         Self { epoch, sieve: Sieve::new(kind.filter.clone()), dialect, past, skip: 0 }
     }
@@ -158,11 +163,19 @@ impl Encoder {
 }
 
 impl Spelling {
-    fn new(dialect: &'static Dialect) -> Self {
+    fn new(
+        dialect: &'static Dialect,
+        version: Option<&str>,
+        thread_id: Option<String>,
+    ) -> Self {
+        let target = version.and_then(|version| {
+            format!("{}@{version}", dialect.id.name()).parse().ok()
+        });
+        let options = EncodeOptions { target, thread_id, ..EncodeOptions::default() };
         Self {
             dialect,
             retelling: Retelling::new(),
-            encoding: Encoding::new(dialect, &EncodeOptions::default()),
+            encoding: Encoding::new(dialect, &options),
             out: Vec::new(),
         }
     }

@@ -17,6 +17,8 @@ pub(crate) struct Filter {
     /// Events of these tasks. Empty: all.
     pub(crate) tasks: Vec<String>,
     pub(crate) descendants: Descendants,
+    /// Whether what users said comes with the tasks, which does not name them.
+    pub(crate) prompts: Prompts,
     /// Events of these participants. Empty: all.
     pub(crate) participants: Vec<String>,
     pub(crate) thoughts: Thoughts,
@@ -27,6 +29,8 @@ pub(crate) struct Filter {
     pub(crate) sees: Visibility,
     /// The entry before the first that there is for the reader; the last of an append.
     pub(crate) after: u64,
+    /// The thread's id, for dialects whose readers of a part of it would not learn it.
+    pub(crate) context: Option<String>,
     /// What is left of the events for who is not of the house.
     pub(crate) cut: Option<SharedCut>,
 }
@@ -34,6 +38,13 @@ pub(crate) struct Filter {
 /// Whether a task's subtasks count as the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Descendants {
+    Included,
+    Left,
+}
+
+/// Whether what users said comes with tasks that are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Prompts {
     Included,
     Left,
 }
@@ -66,12 +77,14 @@ impl Filter {
             kinds: Vec::new(),
             tasks: Vec::new(),
             descendants: Descendants::Included,
+            prompts: Prompts::Left,
             participants: Vec::new(),
             thoughts: Thoughts::Detailed,
             thought_types: Vec::new(),
             min_confidence: None,
             sees,
             after: 0,
+            context: None,
             cut: None,
         }
     }
@@ -174,8 +187,17 @@ impl Sieve {
                 }
             }
         }
-        task.is_some_and(|task| asked(self, &task))
+        match task {
+            Some(task) => asked(self, &task),
+            None => self.filter.prompts == Prompts::Included && is_prompt(event),
+        }
     }
+}
+
+/// Whether a user said it.
+fn is_prompt(event: Node<'_, '_>) -> bool {
+    let is = |name, value| event.get(name).is_some_and(|own| own.is(value));
+    is("kind", "message") && is("role", "user")
 }
 
 fn matches(pattern: &str, kind: &str) -> bool {

@@ -13,6 +13,35 @@ pub(crate) struct Page {
     pub(crate) cursor: String,
 }
 
+/// What a view shows of a thread up to an entry: the data of each event, as JSON, with the place it
+/// brings a reader to. Blocks for the disk.
+pub(crate) fn records(
+    store: &Store,
+    thread: &ThreadRef,
+    kind: &Kind,
+    upto: u64,
+) -> Result<Vec<(String, String)>, ReadError> {
+    let mut encoder = Encoder::new(kind, thread.epoch);
+    let mut seen = kind.filter.after;
+    let mut records = Vec::new();
+    while seen < upto {
+        let chunk = encoder.page(store, thread, seen, PIECE)?;
+        if chunk.last == seen {
+            break;
+        }
+        seen = chunk.last;
+        let end = chunk.ends.iter().rev().find(|(entry, _)| *entry <= upto).map_or(0, |end| end.1);
+        let text = chunk.bytes.get(..end).unwrap_or_default();
+        for frame in from_utf8(text).unwrap_or("").split_inclusive("\n\n") {
+            let field = |name| frame.lines().find_map(|line| line.strip_prefix(name));
+            if let (Some(id), Some(data)) = (field("id: "), field("data: ")) {
+                records.push((id.to_owned(), data.to_owned()));
+            }
+        }
+    }
+    Ok(records)
+}
+
 /// Up to so many events after a place, each as the view's stream gives it. Blocks for the disk.
 pub(crate) fn page(
     store: &Store,

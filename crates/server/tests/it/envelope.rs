@@ -23,7 +23,7 @@ fn agent(id: &str, model: &str, say: &str, score: f64, next: &[&str]) -> Agent {
         next: next.collect(),
         ..Line::default()
     };
-    let rules = vec![Rule { when: String::new(), lines: vec![line] }];
+    let rules = vec![Rule { lines: vec![line], ..Rule::default() }];
     Agent::new(id, Arc::new(Script { name: model.to_owned(), rules, ..Script::default() }))
 }
 

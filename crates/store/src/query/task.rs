@@ -2,6 +2,7 @@
 
 use selvedge_protocol::journal::fold::TaskState;
 
+use super::Place;
 use crate::ThreadKey;
 
 /// One agent turn.
@@ -34,4 +35,31 @@ pub struct Wanted {
     pub task: String,
     /// The agent that is to do it.
     pub agent: String,
+}
+
+/// A task of some thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placed {
+    /// Its thread.
+    pub thread: ThreadKey,
+    /// The task.
+    pub task: Task,
+    /// When its state changed last, in milliseconds since 1970.
+    pub changed: i64,
+}
+
+/// Which tasks of a tenant, those whose state changed last first. What a branch shares with the
+/// thread it came from is told of that thread only.
+#[derive(Debug, Clone, Default)]
+pub struct TaskQuery {
+    /// Only of the thread with this id.
+    pub thread: Option<String>,
+    /// Only those in one of these states; empty: all.
+    pub states: Vec<TaskState>,
+    /// Only those whose state changed at this time or later, in milliseconds since 1970.
+    pub since: Option<i64>,
+    /// Only those after this place.
+    pub after: Option<Place>,
+    /// At most so many.
+    pub limit: usize,
 }

@@ -30,7 +30,7 @@ use crate::Batch;
 use thread::Thread;
 
 /// Counts the changes to what projections hold: another number makes them anew.
-pub(super) const VERSION: i64 = 7;
+pub(super) const VERSION: i64 = 8;
 /// Bytes of an id; events with longer ones are no one's.
 const ID_BYTES: usize = 1024;
 

@@ -276,6 +276,13 @@ ALTER TABLE inbox ADD COLUMN urgency INTEGER NOT NULL DEFAULT 1;
 CREATE INDEX inbox_open_by_urgency ON inbox (tenant, 2 - urgency, at, thread, seq)
     WHERE closed IS NULL;
 ",
+    "
+-- Tasks of a tenant by their ids, and by when their state changed last.
+ALTER TABLE task ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
+ALTER TABLE task ADD COLUMN changed_at INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX task_by_id ON task (tenant, id);
+CREATE INDEX task_by_change ON task (tenant, changed_at, thread, nth);
+",
 ];
 
 /// Tables that are made from events, in [`super::project`].

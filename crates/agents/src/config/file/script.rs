@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{Intent, Period};
 use crate::model::{ThoughtType, Verbosity};
+pub use crate::script::Reply;
 
 /// What an agent without a model says.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -25,6 +26,10 @@ pub struct Rule {
     /// Fits if what the user said last has this in it, upper or lower case; empty fits always.
     #[serde(default)]
     pub when: String,
+    /// Fits if the id of what the user said last, an answer included, begins with this; empty fits
+    /// always.
+    #[serde(default)]
+    pub when_id: String,
     /// What to say at each model call of the turn; the last again if there are more.
     #[schemars(length(min = 1))]
     pub lines: Vec<Line>,
@@ -54,6 +59,11 @@ pub struct Line {
     pub rationale: String,
     /// What may be done next.
     pub next: Vec<Proposal>,
+    /// What the answer is, where a protocol tells the two apart; the result of a task, if it is not
+    /// said.
+    pub reply: Reply,
+    /// How long it takes before anything is said.
+    pub pause: Option<Period>,
 }
 
 /// What may be done next.
@@ -118,4 +128,6 @@ pub enum Fail {
     TooLong,
     /// It does not take the request.
     Refused,
+    /// The agent does not take the task.
+    Rejected,
 }

@@ -9,7 +9,7 @@ pub(super) fn spec(deed: Deed) -> ToolSpec {
     let (name, description, schema) = match deed {
         Deed::Create => (
             "artifact_create",
-            "Create an artifact that the user keeps: a file (give `content`), a data record (give \
+            "Create an artifact that the user keeps: a file (give `content`, or `url` where it is), a data record (give \
              `data`) or a dataset (give `rows`). Its name is its id from then on.",
             object(&["name"], &[], Content::Any),
         ),
@@ -69,6 +69,12 @@ fn object(texts: &[&str], numbers: &[&str], content: Content) -> Value {
         properties.insert("data".to_owned(), about);
         let about = json!({"type": "string", "maxLength": 100, "description": "Of a file: text/plain if not told"});
         properties.insert("mime_type".to_owned(), about);
+        let about = json!({"enum": ["utf-8", "base64"],
+                           "description": "How `content` is to be read: utf-8 if not told"});
+        properties.insert("encoding".to_owned(), about);
+        let about = json!({"type": "string", "minLength": 1, "maxLength": 2000,
+                           "description": "Instead of `content`: where the file is"});
+        properties.insert("url".to_owned(), about);
         let about = json!({"type": "string", "maxLength": 2000});
         properties.insert("description".to_owned(), about);
     }

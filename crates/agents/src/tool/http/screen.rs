@@ -15,7 +15,7 @@ use super::Reach;
 use crate::net;
 
 /// Connections that reach only what they may.
-pub(crate) fn client(reach: Reach) -> Result<reqwest::Client, String> {
+pub fn client(reach: Reach) -> Result<reqwest::Client, String> {
     net::client(net::CONNECT)
         .map_err(|error| error.to_string())?
         // A proxy would look up names by itself, where nobody screens them.
@@ -46,7 +46,7 @@ impl Resolve for Screen {
 }
 
 /// Whether an address may be asked for: names are screened when they are looked up.
-pub(crate) fn is_allowed(url: &Url, reach: Reach) -> bool {
+pub fn is_allowed(url: &Url, reach: Reach) -> bool {
     let Some(host) = url.host_str() else { return false };
     // IPv6 stands in brackets.
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {

@@ -83,7 +83,13 @@ impl Script {
     fn signal(&mut self, task: &str, event: Option<&Event<'_>>, signal: Signal, out: &mut Records) {
         let pen = &mut self.pen;
         match signal {
-            Signal::RunStarted { parent, .. } => pen.start(task, event, parent),
+            Signal::RunStarted { parent, .. } => {
+                pen.start(task, event, parent);
+                // What the user said is known: nothing is waited for.
+                if event.is_some_and(|e| e.get("messageId").is_some()) {
+                    pen.announce(task, event, out);
+                }
+            }
             Signal::RunWaiting { on } => {
                 let state = match on {
                     Waiting::Input => State::InputRequired,

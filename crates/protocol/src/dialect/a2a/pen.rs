@@ -3,16 +3,19 @@
 //! Invariant: the first record of a task is the task, submitted, with what the user said; nothing
 //! of a task follows its end. What comes later all the same begins another task.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::model::{ANSWER_FIELDS, AUTH_FIELDS, INPUT_FIELDS, State, Version, usual_input};
 use super::paint::Text;
-use super::say::{Says, members, object, time};
+use super::say::{self, Says, members, object, time};
 use super::write::{Envelope, Object, Part, array, clean, string};
 use crate::dialect::Records;
 use crate::journal::flow::DEFAULT_TASK;
 use crate::journal::{Event, Kind};
 use crate::json::{Raw, quote};
+
+/// Messages that are remembered for tasks that begin later.
+const HEARD: usize = 16;
 
 /// Writes records and remembers what it wrote.
 pub(super) struct Pen {
@@ -23,6 +26,8 @@ pub(super) struct Pen {
     pub(super) runs: HashMap<String, Run>,
     /// What the user said before the task it is for began.
     said: Vec<Event<'static>>,
+    /// What was said last and has its task: another may be for the same.
+    heard: VecDeque<Event<'static>>,
     /// Prompts of subtasks that have not begun, with the task that gave them.
     prompts: Vec<(String, Event<'static>)>,
     minted: u32,
@@ -36,6 +41,8 @@ pub(super) struct Run {
     /// How many tasks this run became.
     turn: u32,
     parent: Option<String>,
+    /// The id of the message that it is for, if its beginning names one.
+    asked: Option<Raw<'static>>,
     /// The last state written; none before the task itself.
     state: Option<State>,
     /// Whether it waits for someone who is not the user.
@@ -62,6 +69,7 @@ impl Pen {
             context: thread.map(quote),
             runs: HashMap::new(),
             said: Vec::new(),
+            heard: VecDeque::new(),
             prompts: Vec::new(),
             minted: 0,
         }
@@ -99,6 +107,7 @@ impl Pen {
             id,
             context: event.and_then(|e| e.get("contextId")).and_then(string),
             parent: parent.as_ref().and_then(string),
+            asked: created.and_then(|e| e.get("messageId")).map(Raw::to_owned),
             time: created.and_then(time),
             metadata: created.and_then(object),
             ..Run::default()
@@ -160,22 +169,39 @@ impl Pen {
             .text(self.version)
     }
 
+    /// The message of that id that a user said last.
+    fn heard_as(&mut self, id: &Raw<'_>) -> Option<Event<'static>> {
+        let is = |said: &Event<'_>| said.get("messageId").is_some_and(|own| own == id);
+        if let Some(at) = self.said.iter().rposition(is) {
+            self.heard.push_back(self.said.remove(at));
+            if self.heard.len() > HEARD {
+                self.heard.pop_front();
+            }
+        }
+        self.heard.iter().rev().find(|said| is(said)).cloned()
+    }
+
     /// Writes the task itself, once.
-    fn announce(&mut self, task: &str, event: Option<&Event<'_>>, out: &mut Records) {
+    pub(super) fn announce(&mut self, task: &str, event: Option<&Event<'_>>, out: &mut Records) {
         let Some(mut run) = self.runs.remove(task) else { return };
         if run.state.is_none() {
             let context = self.context(&run, event);
             run.context = Some(context.clone());
             run.state = Some(State::Submitted);
             let mut history = std::mem::take(&mut run.history);
-            let root = run.parent.is_none();
-            self.said.retain(|said| {
-                let own = root || said.get("taskId").is_some_and(|id| id.as_str() == task);
-                if own {
-                    history.push(said.clone());
+            match &run.asked {
+                Some(asked) => history.extend(self.heard_as(asked)),
+                None => {
+                    let root = run.parent.is_none();
+                    self.said.retain(|said| {
+                        let own = root || said.get("taskId").is_some_and(|id| id.as_str() == task);
+                        if own {
+                            history.push(said.clone());
+                        }
+                        !own
+                    });
                 }
-                !own
-            });
+            }
             let history: Vec<_> = history
                 .iter()
                 .map(|said| self.message(&mut run, &context, &Says::user(said)))
@@ -230,7 +256,8 @@ impl Pen {
             };
         }
         self.announce(task, event, out);
-        let own = self.runs.get(task).is_some_and(|run| run.parent.is_none());
+        let own =
+            self.runs.get(task).is_some_and(|run| run.parent.is_none() && run.asked.is_none());
         if own {
             for said in std::mem::take(&mut self.said) {
                 let says = Says::user(&said);
@@ -273,7 +300,7 @@ impl Pen {
         let status = Object::default()
             .with("state", quote(state.name(self.version)))
             .some("message", message)
-            .some("timestamp", time);
+            .some("timestamp", time.or_else(|| event.and_then(say::time)));
         let mut body = Object::default()
             .with("taskId", run.id.as_str())
             .with("contextId", context)
@@ -352,7 +379,9 @@ impl Pen {
     pub(super) fn user(&mut self, task: &str, event: &Event<'_>, out: &mut Records) {
         let named = event.get("taskId").is_some();
         match self.runs.get_mut(task) {
-            Some(run) if run.state.is_none() => run.history.push(event.to_owned()),
+            Some(run) if run.state.is_none() && run.asked.is_none() => {
+                run.history.push(event.to_owned());
+            }
             Some(run) if named && !run.state.is_some_and(State::is_terminal) => {
                 self.ready(task, Some(event), out);
                 let says = Some(Says::user(event));
@@ -364,10 +393,20 @@ impl Pen {
 
     /// The answer to a question.
     pub(super) fn answer(&mut self, task: &str, event: &Event<'_>, out: &mut Records) {
-        let parts = vec![Part::data(&members(event, ANSWER_FIELDS))];
-        let says = Says { user: true, id: None, parts, metadata: None };
+        let (time, mut metadata) = (time(event), object(event));
+        // One that was said as a message is told as it was said.
+        let said = event.at("metadata", "/messageId").and_then(|id| self.heard_as(&id));
         self.ready(task, Some(event), out);
-        let (time, metadata) = (time(event), object(event));
+        let says = match &said {
+            Some(said) => {
+                metadata = None;
+                Says::user(said)
+            }
+            None => {
+                let parts = vec![Part::data(&members(event, ANSWER_FIELDS))];
+                Says { user: true, id: None, parts, metadata: None }
+            }
+        };
         self.update(task, Some(event), State::Working, Some(says), time, metadata, out);
     }
 

@@ -3,7 +3,7 @@
 mod say;
 mod waiting;
 
-pub(crate) use say::{Saying, say};
+pub(crate) use say::{Aimed, Saying, TaskIds, say, say_aimed};
 
 use axum::Extension;
 use axum::extract::State;
@@ -129,12 +129,15 @@ struct NewTask {
 }
 
 /// The tasks with which agents answer a message of a user; credentials are asked of them only.
-fn tasks_for(message: &str, to: &[String], user: Option<&str>) -> Vec<NewTask> {
+fn tasks_for(message: &str, to: &[String], ids: TaskIds, user: Option<&str>) -> Vec<NewTask> {
     let user = user.map(|user| format!(",\"metadata\":{{\"userId\":{}}}", quote(user)));
     let user = user.unwrap_or_default();
     let task = |agent: &String| {
-        // The same request again must give the same tasks.
-        let id = format!("{message}/{agent}");
+        let id = match ids {
+            // The same request again must give the same tasks.
+            TaskIds::OfMessage => format!("{message}/{agent}"),
+            TaskIds::Minted => Uuid::now_v7().to_string(),
+        };
         let event = format!(
             "{{\"kind\":\"task-created\",\"taskId\":{},\"agentId\":{},\"initiator\":\"user\",\
              \"messageId\":{},\"dispatched\":true{user}}}",

@@ -31,6 +31,8 @@ pub(super) struct Task {
     began: i64,
     began_at: i64,
     ended: Option<(i64, i64)>,
+    /// When its state changed last.
+    changed_at: i64,
     pub(super) is_changed: bool,
 }
 
@@ -59,6 +61,7 @@ impl Task {
             began: seen.seq as i64,
             began_at: seen.at,
             ended: None,
+            changed_at: seen.at,
             is_changed: true,
         }
     }
@@ -177,6 +180,7 @@ fn enter(
     if !task.state.is_terminal() && task.state != state {
         let was = task.bearing();
         task.state = state;
+        task.changed_at = seen.at;
         task.is_changed = true;
         let is_root = task.parent.is_none();
         if state.is_terminal() {
@@ -233,7 +237,8 @@ pub(super) fn get<'t>(
         Entry::Vacant(unknown) => {
             let mut find = conn.prepare_cached(
                 "SELECT nth, parent, agent, initiator, model, state, announced, told, began, \
-                     began_at, ended, ended_at, wanted, routed, answered FROM task WHERE thread = ?1 AND id = ?2",
+                     began_at, ended, ended_at, wanted, routed, answered, changed_at FROM task \
+                 WHERE thread = ?1 AND id = ?2",
             )?;
             let found = find.query_row(params![thread.num, id], read).optional()?;
             let task = found.unwrap_or_else(|| {
@@ -263,6 +268,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Task> {
         began: row.get(8)?,
         began_at: row.get(9)?,
         ended: ended.zip(ended_at),
+        changed_at: row.get(15)?,
         is_changed: false,
     })
 }
@@ -270,17 +276,18 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Task> {
 /// Writes a task down.
 pub(super) fn write(
     conn: &Connection,
-    thread: i64,
+    (thread, tenant): (i64, &str),
     id: &str,
     task: &mut Task,
 ) -> rusqlite::Result<()> {
     let mut write = conn.prepare_cached(
         "INSERT INTO task (thread, id, nth, parent, agent, initiator, model, state, announced, \
-             told, began, began_at, ended, ended_at, wanted, routed, answered) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) \
+             told, began, began_at, ended, ended_at, wanted, routed, answered, tenant, changed_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, \
+             ?19) \
          ON CONFLICT DO UPDATE SET parent = ?4, agent = ?5, initiator = ?6, model = ?7, \
              state = ?8, announced = ?9, told = ?10, ended = ?13, ended_at = ?14, wanted = ?15, \
-             routed = ?16, answered = ?17",
+             routed = ?16, answered = ?17, changed_at = ?19",
     )?;
     write.execute(params![
         thread,
@@ -299,7 +306,9 @@ pub(super) fn write(
         task.ended.map(|(_, at)| at),
         task.wanted,
         task.routed,
-        task.answered
+        task.answered,
+        tenant,
+        task.changed_at
     ])?;
     task.is_changed = false;
     Ok(())

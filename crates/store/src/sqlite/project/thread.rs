@@ -190,7 +190,7 @@ impl Thread {
             return Ok(());
         }
         for (id, task) in self.tasks.iter_mut().filter(|(_, task)| task.is_changed) {
-            task::write(conn, self.num, id, task)?;
+            task::write(conn, (self.num, &self.tenant), id, task)?;
         }
         let mut write = conn.prepare_cached(
             "INSERT INTO summary (thread, tenant, head, updated, status, title, metadata, words, \

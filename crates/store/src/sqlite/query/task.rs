@@ -1,10 +1,11 @@
 //! Tasks of a thread.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params, params_from_iter};
 use selvedge_protocol::journal::fold::TaskState;
 
 use super::{page, probe};
-use crate::query::{Listed, Place, Task, Wanted};
+use crate::query::{Listed, Place, Placed, Task, TaskQuery, Wanted};
 use crate::{ReadError, ThreadKey, ThreadRef};
 
 const COLUMNS: &str = "k.id, k.parent, k.agent, k.initiator, k.model, k.state, k.began, \
@@ -73,6 +74,89 @@ fn listed(
     let listed = page(rows, limit, |(_, place)| Place::of(*place));
     let items = listed.items.into_iter().map(|(wanted, _)| wanted).collect();
     Ok(Listed { items, next: listed.next })
+}
+
+/// Tasks of a tenant with an id, the one that began last first.
+pub(crate) fn tasks_by_id(
+    conn: &Connection,
+    tenant: &str,
+    id: &str,
+) -> Result<Vec<Placed>, ReadError> {
+    let mut find = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS}, t.tenant, t.id, k.changed_at, k.thread, k.nth \
+         FROM task k INDEXED BY task_by_id JOIN thread t ON t.num = k.thread \
+         WHERE k.tenant = ?1 AND k.id = ?2 AND t.deleted IS NULL AND k.began > t.fork \
+         ORDER BY k.thread DESC LIMIT 16",
+    ))?;
+    let rows = find.query_map(params![tenant, id], placed)?;
+    Ok(rows.map(|row| row.map(|(placed, _)| placed)).collect::<rusqlite::Result<_>>()?)
+}
+
+/// A page of tasks of a tenant, those whose state changed last first.
+pub(crate) fn tasks_of(
+    conn: &Connection,
+    tenant: &str,
+    asked: &TaskQuery,
+) -> Result<Listed<Placed>, ReadError> {
+    let (mut condition, mut values) = conditions(tenant, asked);
+    if let Some(after) = &asked.after {
+        let place: [i64; 3] = after.numbers()?;
+        condition.push_str(" AND (k.changed_at, k.thread, k.nth) < (?, ?, ?)");
+        values.extend(place.map(Value::from));
+    }
+    values.push(Value::from(probe(asked.limit)));
+    let mut find = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS}, t.tenant, t.id, k.changed_at, k.thread, k.nth \
+         FROM task k JOIN thread t ON t.num = k.thread WHERE {condition} \
+         ORDER BY k.changed_at DESC, k.thread DESC, k.nth DESC LIMIT ?",
+    ))?;
+    let rows = find.query_map(params_from_iter(values), placed)?;
+    let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    let listed = page(rows, asked.limit, |(_, place)| Place::of(*place));
+    let items = listed.items.into_iter().map(|(placed, _)| placed).collect();
+    Ok(Listed { items, next: listed.next })
+}
+
+/// How many tasks there are on all pages.
+pub(crate) fn tasks_of_count(
+    conn: &Connection,
+    tenant: &str,
+    asked: &TaskQuery,
+) -> Result<u64, ReadError> {
+    let (condition, values) = conditions(tenant, asked);
+    let mut count = conn.prepare_cached(&format!(
+        "SELECT count(*) FROM task k JOIN thread t ON t.num = k.thread WHERE {condition}"
+    ))?;
+    let count: i64 = count.query_row(params_from_iter(values), |row| row.get(0))?;
+    Ok(count as u64)
+}
+
+/// What holds for the tasks that are asked for, on whatever page.
+fn conditions(tenant: &str, asked: &TaskQuery) -> (String, Vec<Value>) {
+    let mut condition = "k.tenant = ? AND t.deleted IS NULL AND k.began > t.fork".to_owned();
+    let mut values = vec![Value::from(tenant.to_owned())];
+    if let Some(thread) = &asked.thread {
+        condition.push_str(" AND t.tenant = ? AND t.id = ?");
+        values.extend([Value::from(tenant.to_owned()), Value::from(thread.clone())]);
+    }
+    if !asked.states.is_empty() {
+        let places = vec!["?"; asked.states.len()].join(",");
+        condition.push_str(&format!(" AND k.state IN ({places})"));
+        values.extend(asked.states.iter().map(|state| Value::from(state.name().to_owned())));
+    }
+    if let Some(since) = asked.since {
+        condition.push_str(" AND k.changed_at >= ?");
+        values.push(Value::from(since));
+    }
+    (condition, values)
+}
+
+/// A task with its thread, and its place in the order of changes.
+fn placed(row: &Row<'_>) -> rusqlite::Result<(Placed, [i64; 3])> {
+    let thread = ThreadKey::new(row.get::<_, String>(10)?, row.get::<_, String>(11)?);
+    let changed = row.get(12)?;
+    let place = [changed, row.get(13)?, row.get(14)?];
+    Ok((Placed { thread, task: read(row)?, changed }, place))
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Task> {

@@ -6,7 +6,7 @@ use selvedge_protocol::json::{Doc, Raw, from_utf8, quote};
 use selvedge_store::{Append, AppendError, Appended, Create, Key};
 
 use super::tasks_for;
-use super::waiting::{Part, Speaker, canceled, guard, parts};
+use super::waiting::{Part, Speaker, answer_to, canceled, guard, parts};
 use crate::auth::Principal;
 use crate::clock::now;
 use crate::event::Stamp;
@@ -34,6 +34,22 @@ pub(crate) struct Saying<'a> {
     pub(crate) key: Option<Key>,
 }
 
+/// What a message is aimed at, beside its receivers.
+pub(crate) struct Aimed {
+    pub(crate) ids: TaskIds,
+    /// The task of the user's whose question it answers; else it is whichever waits, or none.
+    pub(crate) task: Option<String>,
+}
+
+/// How new tasks are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskIds {
+    /// After their message, which has an id of its own.
+    OfMessage,
+    /// By ids of their own: messages here may have the same id.
+    Minted,
+}
+
 /// What came of it.
 #[derive(Default)]
 pub(crate) struct Said {
@@ -54,8 +70,18 @@ pub(crate) async fn say(
     principal: &Principal,
     saying: Saying<'_>,
 ) -> Result<(Appended, Said), Error> {
+    say_aimed(app, principal, saying, Aimed { ids: TaskIds::OfMessage, task: None }).await
+}
+
+/// Says something to one task, or with other names for what comes of it.
+pub(crate) async fn say_aimed(
+    app: &App,
+    principal: &Principal,
+    saying: Saying<'_>,
+    aimed: Aimed,
+) -> Result<(Appended, Said), Error> {
     for _ in 0..TRIES {
-        let (append, said) = prepared(app, principal, &saying).await?;
+        let (append, said) = prepared(app, principal, &saying, &aimed).await?;
         match app.append(append).await {
             // A question was answered, or a task ended, meanwhile.
             Err(AppendError::Instead(_)) => {}
@@ -75,9 +101,10 @@ async fn prepared(
     app: &App,
     principal: &Principal,
     saying: &Saying<'_>,
+    aimed: &Aimed,
 ) -> Result<(Append, Said), Error> {
     let key = principal.thread(saying.thread);
-    let parts = parts_of(app, principal, saying).await?;
+    let parts = parts_of(app, principal, saying, aimed).await?;
     let stamp = Stamp::new(saying.thread, now());
     let mut said = Said { message: saying.message.clone(), ..Said::default() };
     let (mut first, mut last, mut new) = (Vec::new(), Vec::new(), Vec::new());
@@ -103,7 +130,7 @@ async fn prepared(
             }
         }
     }
-    let made = tasks_for(&saying.message, &new, principal.subject.as_deref());
+    let made = tasks_for(&saying.message, &new, aimed.ids, principal.subject.as_deref());
     let mut own: Vec<&str> = saying.before.iter().map(String::as_str).collect();
     own.push(&saying.event);
     let after: Vec<&str> = made.iter().map(|task| task.event.as_str()).collect();
@@ -122,6 +149,7 @@ async fn parts_of(
     app: &App,
     principal: &Principal,
     saying: &Saying<'_>,
+    aimed: &Aimed,
 ) -> Result<Vec<Part>, Error> {
     let desk = app.options().agents.clone();
     let mode = |agent: &String| {
@@ -139,6 +167,9 @@ async fn parts_of(
     let there = app.blocking(move |store| Ok(store.thread(&wanted)?)).await?;
     let Some(there) = there else { return Ok(to.iter().map(|_| Part::New).collect()) };
     app.store().fresh(&there).await?;
+    if let Some(task) = aimed.task.clone() {
+        return app.blocking(move |store| Ok(vec![answer_to(store, &there, &task, &speaker)?])).await;
+    }
     app.blocking(move |store| Ok(parts(store, &there, &to, &speaker)?)).await
 }
 

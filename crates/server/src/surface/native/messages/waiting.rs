@@ -12,6 +12,7 @@ use selvedge_store::{
 };
 
 use crate::state::event_at;
+use crate::{Error, ErrorCode};
 use crate::surface::native::acts::cancel::ends;
 
 /// Why a task that a message cancels ends.
@@ -121,6 +122,26 @@ fn is_asked(task: &Task, agent: &str) -> bool {
     task.agent.as_deref() == Some(agent)
         && task.parent.is_none()
         && task.initiator.as_deref() == Some("user")
+}
+
+/// The oldest question of a task, or of what came of it, that a message answers.
+pub(super) fn answer_to(
+    store: &Store,
+    thread: &ThreadRef,
+    task: &str,
+    speaker: &Speaker,
+) -> Result<Part, Error> {
+    let found = store.unfinished(thread, &Within::Task(task.to_owned()))?;
+    let pending = store.pending(thread)?;
+    let own = |item: &&InboxItem| item.task.as_ref().is_some_and(|own| found.tasks.contains(own));
+    let waits: Vec<&InboxItem> = pending.iter().filter(own).collect();
+    match answer(store, thread, &waits, speaker, task)? {
+        Part::New => {
+            let message = format!("task `{task}` asks nothing that this answers");
+            Err(Error::new(ErrorCode::BadParameter, message).at("/message"))
+        }
+        part => Ok(part),
+    }
 }
 
 /// The oldest question that a text answers; a task of its own, if there is none.
