@@ -42,6 +42,7 @@ fn surfaces() -> Vec<Surface> {
         ours(surface::envelope::action_routes()),
         Surface { routes: surface::envelope::routes(), errors: surface::envelope::told },
         ours(surface::looopy::routes()),
+        Surface { routes: surface::ai_sdk::routes(), errors: surface::ai_sdk::told },
         ours(surface::operations::routes()),
     ]
 }

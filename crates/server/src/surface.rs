@@ -1,5 +1,6 @@
 //! One folder per protocol, each with its routes.
 
+pub(crate) mod ai_sdk;
 pub(crate) mod envelope;
 pub(crate) mod looopy;
 pub(crate) mod native;

@@ -110,6 +110,11 @@ impl Store {
         self.readers().with(|conn| query::unfinished(conn, thread.num, within))
     }
 
+    /// A task.
+    pub fn task(&self, thread: &ThreadRef, id: &str) -> Result<Option<Task>, ReadError> {
+        self.readers().with(|conn| query::task(conn, thread, id))
+    }
+
     /// A tool call.
     pub fn call(&self, thread: &ThreadRef, id: &str) -> Result<Option<Call>, ReadError> {
         self.readers().with(|conn| query::call(conn, thread.num, id))

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use selvedge_protocol::dialect::{self, Dialect, EncodeOptions, Encoding, Id};
+use selvedge_protocol::dialect::{self, Dialect, EncodeOptions, Encoding, Id, Target};
 use selvedge_protocol::json::from_utf8;
 use selvedge_protocol::record::{Framing, Role, split};
 use selvedge_store::{Batch, Entry, ReadError, Store, ThreadRef};
@@ -20,6 +20,8 @@ pub(crate) enum Format {
     Native,
     /// In a dialect that has streams.
     Dialect(Id),
+    /// The same, for readers of this major version.
+    DialectFor(Id, u32),
 }
 
 impl Format {
@@ -54,11 +56,16 @@ struct Spelling {
 
 impl Encoder {
     pub(super) fn new(kind: &Kind, epoch: u64) -> Self {
-        let dialect = match kind.format {
-            Format::Native => None,
-            Format::Dialect(id) => dialect::get(id),
+        let (dialect, target) = match kind.format {
+            Format::Native => (None, None),
+            Format::Dialect(id) => (dialect::get(id), None),
+            Format::DialectFor(id, version) => {
+                let (package, version) = (id.name().to_owned(), version.to_string());
+                (dialect::get(id), Some(Target { package, version }))
+            }
         };
-        let dialect = dialect.map(Spelling::new);
+        let options = EncodeOptions { target, ..EncodeOptions::default() };
+        let dialect = dialect.map(|dialect| Spelling::new(dialect, &options));
         let past = dialect.is_some() || kind.filter.needs_the_past();
         Self { epoch, sieve: Sieve::new(kind.filter.clone()), dialect, past, skip: 0 }
     }
@@ -158,11 +165,11 @@ impl Encoder {
 }
 
 impl Spelling {
-    fn new(dialect: &'static Dialect) -> Self {
+    fn new(dialect: &'static Dialect, options: &EncodeOptions) -> Self {
         Self {
             dialect,
             retelling: Retelling::new(),
-            encoding: Encoding::new(dialect, &EncodeOptions::default()),
+            encoding: Encoding::new(dialect, options),
             out: Vec::new(),
         }
     }

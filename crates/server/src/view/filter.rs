@@ -17,6 +17,8 @@ pub(crate) struct Filter {
     /// Events of these tasks. Empty: all.
     pub(crate) tasks: Vec<String>,
     pub(crate) descendants: Descendants,
+    /// No events of these tasks, nor of what came of them.
+    pub(crate) without: Vec<String>,
     /// Events of these participants. Empty: all.
     pub(crate) participants: Vec<String>,
     pub(crate) thoughts: Thoughts,
@@ -66,6 +68,7 @@ impl Filter {
             kinds: Vec::new(),
             tasks: Vec::new(),
             descendants: Descendants::Included,
+            without: Vec::new(),
             participants: Vec::new(),
             thoughts: Thoughts::Detailed,
             thought_types: Vec::new(),
@@ -83,7 +86,8 @@ impl Filter {
 
     /// Whether what passes depends on earlier events.
     pub(crate) fn needs_the_past(&self) -> bool {
-        !self.tasks.is_empty() && self.descendants == Descendants::Included
+        !self.without.is_empty()
+            || !self.tasks.is_empty() && self.descendants == Descendants::Included
     }
 }
 
@@ -93,11 +97,14 @@ pub(crate) struct Sieve {
     filter: Filter,
     /// Subtasks of the tasks asked for.
     tasks: HashSet<String>,
+    /// Tasks that are left out, with their subtasks.
+    without: HashSet<String>,
 }
 
 impl Sieve {
     pub(crate) fn new(filter: Filter) -> Self {
-        Self { filter, tasks: HashSet::new() }
+        let without = filter.without.iter().cloned().collect();
+        Self { filter, tasks: HashSet::new(), without }
     }
 
     /// The entry as its reader sees it, if it passes.
@@ -139,8 +146,21 @@ impl Sieve {
             && wanted
             && thoughts_pass(filter, root, &kind)
             && participants_pass(filter, root)
+            && !self.left_out(root)
             && self.task_passes(root);
         passes.then_some(kind)
+    }
+
+    fn left_out(&mut self, event: Node<'_, '_>) -> bool {
+        if self.without.is_empty() {
+            return false;
+        }
+        let text = |name| event.get(name).and_then(Node::str);
+        let Some(task) = text("taskId") else { return false };
+        if text("parentTaskId").is_some_and(|parent| self.without.contains(&*parent)) {
+            self.without.insert(task.clone().into_owned());
+        }
+        self.without.contains(&*task)
     }
 
     fn task_passes(&mut self, event: Node<'_, '_>) -> bool {

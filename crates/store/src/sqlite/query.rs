@@ -12,7 +12,7 @@ pub(crate) use act::{call, due, due_now, unfinished};
 pub(crate) use artifact::{artifact, artifacts};
 pub(crate) use inbox::{inbox, pending, question};
 pub(crate) use search::search;
-pub(crate) use task::{tasks, unanswered, wanted, wanted_in};
+pub(crate) use task::{task, tasks, unanswered, wanted, wanted_in};
 pub(crate) use thread::{participants, summary, threads};
 pub(crate) use usage::{spent, usage, usage_by_day};
 
