@@ -39,6 +39,8 @@ const MORE: Parameter = ("query", "after", "The `next` of the page before");
 const AT: Parameter = ("query", "at", "Up to this sequence number");
 const DIALECT: Parameter = ("query", "dialect", "In which dialect");
 const VERSION: Parameter = ("query", "for", "A version, such as `ai@6`");
+const AI_SDK: Parameter =
+    ("header", "x-ai-sdk-version", "The major version of `ai`; 5 unless told. Or `?version=`");
 const LEASE: Parameter =
     ("header", "Selvedge-Lease", "The lease of the task that the caller works on");
 const ONCE: Parameter =
@@ -191,6 +193,19 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
             ],
             &[],
         ),
+        ("POST", "/ai-sdk/chat") => (
+            &[
+                AI_SDK,
+                ("query", "agent", "Who is to answer; `agent` in the body counts more"),
+                (
+                    "query",
+                    "abort",
+                    "What a client means that goes away: leave (unless told) or stop",
+                ),
+            ],
+            &FILTERS,
+        ),
+        ("GET", "/ai-sdk/chat/{id}" | "/ai-sdk/chat/{id}/stream") => (&[AI_SDK], &FILTERS),
         ("GET", "/envelopes") => (&[("query", "thread", "Which thread")], &FILTERS),
         ("POST", "/api/import") => {
             (&[DIALECT, ("query", "thread", "The id that the thread is to have")], &[])
@@ -323,6 +338,11 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("POST", "/api/threads/{id}/actions/{action}/claim") => ("Claim", "Claimed"),
         ("GET", "/ping") => ("", "Ping"),
         ("POST", "/invocations") => ("Invocation", ""),
+        ("POST", "/ai-sdk/chat") => ("ChatRequest", ""),
+        ("GET", "/ai-sdk/chat/{id}") => ("", "UiMessages"),
+        ("POST", "/ai-sdk/chat/{id}/stop") | ("DELETE", "/ai-sdk/chat/{id}/stream") => {
+            ("", "Stopped")
+        }
         ("POST", "/api/threads/{id}/fork") => ("NewBranch", "MadeBranch"),
         ("POST", "/api/threads/{id}/promote") => ("Promotion", "Promoted"),
         ("GET", "/api/threads/{id}/diff") => ("", "Difference"),

@@ -44,6 +44,7 @@ fn surfaces() -> Vec<Surface> {
         ours(surface::looopy::routes()),
         Surface { routes: surface::a2a::rpc_routes(), errors: surface::a2a::rpc_told },
         Surface { routes: surface::a2a::rest_routes(), errors: surface::a2a::rest_told },
+        Surface { routes: surface::ai_sdk::routes(), errors: surface::ai_sdk::told },
         ours(surface::operations::routes()),
     ]
 }

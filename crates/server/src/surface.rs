@@ -1,6 +1,7 @@
 //! One folder per protocol, each with its routes.
 
 pub(crate) mod a2a;
+pub(crate) mod ai_sdk;
 pub(crate) mod envelope;
 pub(crate) mod looopy;
 pub(crate) mod native;

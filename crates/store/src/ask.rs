@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::query::{
     Artifact, Call, DayUsage, Found, InboxItem, InboxKind, InboxQuery, Listed, Overdue,
-    Participant, Place, Placed, Spent, Summary, Task, TaskQuery, ThreadQuery, Unfinished, Usage, UsageQuery, Wanted,
-    WhichVersion, Within,
+    Participant, Place, Placed, Spent, Summary, Task, TaskQuery, ThreadQuery, Unfinished, Usage,
+    UsageQuery, Wanted, WhichVersion, Within,
 };
 use crate::sqlite::{lease, query};
 use crate::{Instead, KeyHash, Lease, Queue, ReadError, Store, ThreadRef};
@@ -124,6 +124,11 @@ impl Store {
     /// Tasks and tool calls that have not ended.
     pub fn unfinished(&self, thread: &ThreadRef, within: &Within) -> Result<Unfinished, ReadError> {
         self.readers().with(|conn| query::unfinished(conn, thread.num, within))
+    }
+
+    /// A task.
+    pub fn task(&self, thread: &ThreadRef, id: &str) -> Result<Option<Task>, ReadError> {
+        self.readers().with(|conn| query::task(conn, thread, id))
     }
 
     /// A tool call.

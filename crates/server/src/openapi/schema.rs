@@ -87,6 +87,17 @@ pub(super) fn components() -> Value {
             ))),
             ("metadata", any_object.clone()),
         ]),
+        "ChatRequest": object(&[
+            ("id", text.clone()), ("messages", named("UiMessages")),
+        ], &[
+            ("trigger", json!({"enum": ["submit-message", "regenerate-message"]})),
+            ("messageId", text.clone()), ("agent", text.clone()),
+        ]),
+        "UiMessages": list(object(&[
+            ("id", text.clone()), ("role", json!({"enum": ["system", "user", "assistant"]})),
+            ("parts", list(any_object.clone())),
+        ], &[("metadata", json!({}))])),
+        "Stopped": object(&[("stopped", list(text.clone()))], &[]),
         "NewMessage": object(&[("content", json!({"type": ["string", "array"]}))], &[
             ("to", json!({"anyOf": [text, list(text.clone())],
                 "description": "Agents that are to answer; those of the thread unless told"})),

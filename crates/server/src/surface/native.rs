@@ -1,7 +1,7 @@
 //! The native API: small, and everything else is a view of it.
 
 pub(crate) mod acts;
-mod branch;
+pub(crate) mod branch;
 pub(crate) mod events;
 mod lists;
 mod many;

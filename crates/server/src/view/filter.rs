@@ -19,6 +19,8 @@ pub(crate) struct Filter {
     pub(crate) descendants: Descendants,
     /// Whether what users said comes with the tasks, which does not name them.
     pub(crate) prompts: Prompts,
+    /// No events of these tasks, nor of what came of them.
+    pub(crate) without: Vec<String>,
     /// Events of these participants. Empty: all.
     pub(crate) participants: Vec<String>,
     pub(crate) thoughts: Thoughts,
@@ -78,6 +80,7 @@ impl Filter {
             tasks: Vec::new(),
             descendants: Descendants::Included,
             prompts: Prompts::Left,
+            without: Vec::new(),
             participants: Vec::new(),
             thoughts: Thoughts::Detailed,
             thought_types: Vec::new(),
@@ -96,7 +99,8 @@ impl Filter {
 
     /// Whether what passes depends on earlier events.
     pub(crate) fn needs_the_past(&self) -> bool {
-        !self.tasks.is_empty() && self.descendants == Descendants::Included
+        !self.without.is_empty()
+            || !self.tasks.is_empty() && self.descendants == Descendants::Included
     }
 }
 
@@ -106,11 +110,14 @@ pub(crate) struct Sieve {
     filter: Filter,
     /// Subtasks of the tasks asked for.
     tasks: HashSet<String>,
+    /// Tasks that are left out, with their subtasks.
+    without: HashSet<String>,
 }
 
 impl Sieve {
     pub(crate) fn new(filter: Filter) -> Self {
-        Self { filter, tasks: HashSet::new() }
+        let without = filter.without.iter().cloned().collect();
+        Self { filter, tasks: HashSet::new(), without }
     }
 
     /// The entry as its reader sees it, if it passes.
@@ -144,14 +151,14 @@ impl Sieve {
     pub(crate) fn pass<'a>(&mut self, event: &'a str) -> Option<Cow<'a, str>> {
         // Most readers of some kinds want few events, and need not look into the others.
         let leading = Kind::leading_name(event.as_bytes());
-        if leading.is_some_and(|kind| self.filter.tasks.is_empty() && !self.wants(kind)) {
+        if leading.is_some_and(|kind| !self.filter.needs_the_past() && !self.wants(kind)) {
             return None;
         }
         let doc = Doc::parse(event).ok()?;
         let root = doc.root();
         let kind = root.get("kind")?.str()?;
         // Also of events that are not wanted: whose task it is follows from them.
-        let of_task = self.task_passes(root);
+        let of_task = self.task_passes(root) & !self.left_out(root);
         let filter = &self.filter;
         let passes = of_task
             && Visibility::of(root, &kind) <= filter.sees
@@ -164,6 +171,18 @@ impl Sieve {
     fn wants(&self, kind: &str) -> bool {
         let kinds = &self.filter.kinds;
         kinds.is_empty() || kinds.iter().any(|wanted| matches(wanted, kind))
+    }
+
+    fn left_out(&mut self, event: Node<'_, '_>) -> bool {
+        if self.without.is_empty() {
+            return false;
+        }
+        let text = |name| event.get(name).and_then(Node::str);
+        let Some(task) = text("taskId") else { return false };
+        if text("parentTaskId").is_some_and(|parent| self.without.contains(&*parent)) {
+            self.without.insert(task.clone().into_owned());
+        }
+        self.without.contains(&*task)
     }
 
     fn task_passes(&mut self, event: Node<'_, '_>) -> bool {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod agents;
+mod ai_sdk;
 mod artifacts;
 mod auth;
 mod auths;

@@ -50,6 +50,10 @@ fn body(method: &Method, path: &str) -> Option<Value> {
         }),
         ("POST", "/api/threads/{id}/actions/{action}/claim") => json!({"agent": "ada"}),
         ("POST", "/invocations") => json!({"prompt": "hello"}),
+        ("POST", "/ai-sdk/chat") => json!({
+            "id": "chat", "trigger": "submit-message", "agent": "ada",
+            "messages": [{"id": "u", "role": "user", "parts": [{"type": "text", "text": "hi"}]}],
+        }),
         ("POST", "/api/threads/{id}/messages") => json!({"content": "hello", "to": ["ada"]}),
         ("POST", "/api/threads/{id}/fork") => json!({"at": 3, "title": "other"}),
         ("POST", "/api/threads/{id}/promote") => json!({"old": "was"}),

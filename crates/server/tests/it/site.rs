@@ -164,7 +164,12 @@ pub(crate) fn key(tenant: &str, scopes: &[&str]) -> NewKey {
 
 pub(crate) async fn answer(response: Response) -> (StatusCode, Value) {
     let status = response.status();
+    let kind = response.headers().get("content-type").map(|kind| kind.to_str().unwrap());
+    let plain = kind.is_some_and(|kind| kind.starts_with("text/plain"));
     let text = response.text().await.unwrap();
+    if plain {
+        return (status, Value::String(text));
+    }
     (status, serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}")))
 }
 

@@ -1,6 +1,6 @@
 //! Event `metadata` from and to the AI SDK's side fields.
 
-use crate::journal::Event;
+use crate::journal::{Event, Kind};
 use crate::json::{Node, Raw, push_escaped};
 use crate::residue::Marks;
 
@@ -134,6 +134,29 @@ pub(in crate::dialect) const FILE: &[&str] =
 /// Whether an event's `metadata` says a flag is on.
 pub(in crate::dialect) fn flag(event: &Event<'_>, name: &str) -> bool {
     event.get("metadata").is_some() && find(event, name).and_then(|v| v.bool()) == Some(true)
+}
+
+/// The message that a run's `task-created` says is its own. Of a run that someone here was asked
+/// for it names the message that is answered.
+pub(in crate::dialect) fn own_message<'e, 'a>(created: &'e Event<'a>) -> Option<&'e Raw<'a>> {
+    let id = created.get("messageId").filter(|id| id.body().is_some_and(|b| !b.is_empty()));
+    id.filter(|_| !is_dispatched(created))
+}
+
+/// Whether a `task-created` is of a run that someone here is to do.
+pub(in crate::dialect) fn is_dispatched(created: &Event<'_>) -> bool {
+    created.get("dispatched").and_then(Raw::bool) == Some(true)
+}
+
+/// Whether an answer was given as a message of its own.
+pub(in crate::dialect) fn is_message(event: &Event<'_>) -> bool {
+    event.kind() == Kind::InputReceived && find(event, "messageId").is_some()
+}
+
+/// The id, as JSON, of the message with which a run goes on after `before` others.
+pub(in crate::dialect) fn next_message(first: &str, before: u32) -> String {
+    let base = first.strip_prefix('"').unwrap_or(first);
+    format!("\"{}-{}\"", base.strip_suffix('"').unwrap_or(base), before + 1)
 }
 
 /// The provider metadata of a text, thought, tool or source event: as it came, or made from a

@@ -35,6 +35,8 @@ struct Run {
     metadata: Option<Raw<'static>>,
     /// Messages it has had before.
     before: u32,
+    /// Whether it is one turn of an agent, whatever others say meanwhile.
+    turn: bool,
 }
 
 impl Chat {
@@ -128,7 +130,7 @@ impl Chat {
     fn start(&mut self, event: &Event<'_>) {
         let task = self.task(event);
         self.current = Some(task.clone());
-        let id = event.get("messageId").filter(|id| id.body().is_some_and(|b| !b.is_empty()));
+        let id = meta::own_message(event);
         let known = id.and_then(|id| {
             let from = self.messages.get(self.written..)?;
             let at = from.iter().rposition(|m| m.id == *id && m.role == "\"assistant\"")?;
@@ -139,6 +141,7 @@ impl Chat {
             return;
         }
         run.message = known;
+        run.turn = meta::is_dispatched(event);
         run.id = id.map(Raw::to_owned);
         let metadata = event.get("metadata").filter(|m| m.is_object());
         match known.and_then(|at| self.messages.get_mut(at)) {
@@ -185,11 +188,7 @@ impl Chat {
         let id = match (&run.id, run.before) {
             (Some(id), 0) => id.clone(),
             (id, 0) => id.clone().unwrap_or_else(|| Raw::owned(task)),
-            (id, n) => {
-                let base = id.as_ref().and_then(Raw::body).or(task.strip_prefix('"'));
-                let base = base.unwrap_or(task).trim_end_matches('"');
-                Raw::owned(format!("\"{base}-{}\"", n + 1))
-            }
+            (id, n) => Raw::owned(meta::next_message(id.as_ref().map_or(task, Raw::as_str), n)),
         };
         let mut message = Message::assistant(id);
         message.metadata = run.metadata.take();
@@ -359,11 +358,19 @@ impl Chat {
                 sign(event, &mut message);
                 self.messages.push(message);
                 // What agents say from here on comes after it.
-                for run in self.runs.values_mut() {
+                for run in self.runs.values_mut().filter(|run| !run.turn) {
                     run.before += u32::from(run.message.take().is_some());
                 }
             }
             _ => self.as_data(event),
+        }
+    }
+
+    /// A turn goes on with an answer that was a message of its own: what follows comes after it.
+    pub(super) fn goes_on(&mut self, event: &Event<'_>) {
+        let task = self.task(event);
+        if let Some(run) = self.runs.get_mut(&task).filter(|_| meta::is_message(event)) {
+            run.before += u32::from(run.message.take().is_some());
         }
     }
 

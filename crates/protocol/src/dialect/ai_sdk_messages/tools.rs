@@ -236,6 +236,7 @@ impl Chat {
     }
 
     pub(super) fn answered(&mut self, event: &Event<'_>) {
+        self.goes_on(event);
         let id = event.get("inputId").map_or("", Raw::as_str);
         let approved = event.get("value").and_then(|value| {
             let doc = value.doc()?;
@@ -276,7 +277,8 @@ impl Chat {
         let data = event.get("data").map_or(Raw::Ref("null"), Raw::to_owned);
         let part = meta::find(event, "part");
         let version = self.version;
-        if meta::flag(event, "transient") {
+        // What became of the thread's id is nothing that anyone said.
+        if meta::flag(event, "transient") || event.body("name") == Some("thread.promoted") {
             return;
         }
         let part = part.as_ref().and_then(Raw::body);

@@ -1,8 +1,10 @@
 //! Events to chunks.
 //!
 //! One stream per run, one after the other, each from `start` to `finish`, and one `[DONE]` at the
-//! end: the real reader begins a new message when `start` names another one. What runs called by
-//! a run say is part of its message. What the protocol has no chunk for is a `data-*` chunk named
+//! end: the real reader begins a new message when `start` names another one. A run that waits for
+//! someone ends its stream, and goes on with the same message in another once it has the answer; if
+//! the answer was a message of its own, what follows is a new message too. What runs called by a
+//! run say is part of its message. What the protocol has no chunk for is a `data-*` chunk named
 //! after its event kind; it is transient where it is news rather than content.
 
 use std::collections::{HashMap, HashSet};
@@ -30,6 +32,12 @@ pub(super) struct Stream {
     waiting: Vec<String>,
     /// The run whose message is open.
     open: Option<String>,
+    /// The id of that message, if it has one.
+    message: Option<String>,
+    /// Messages that its run has had before.
+    before: u32,
+    /// Runs that wait for someone, and what is known of their messages.
+    resting: HashMap<String, Resting>,
     /// Runs that are part of another one's message.
     children: HashSet<String>,
     started: bool,
@@ -53,6 +61,15 @@ pub(super) struct Stream {
     pub(super) pending: HashMap<String, Pending>,
 }
 
+/// The message of a run that waits for someone.
+struct Resting {
+    message: Option<String>,
+    /// Messages of the run before it.
+    before: u32,
+    calls: HashSet<String>,
+    approvals: HashSet<String>,
+}
+
 /// A call that has not returned.
 #[derive(Clone)]
 pub(super) struct Pending {
@@ -72,6 +89,9 @@ impl Writer {
                 chunks: Vec::new(),
                 waiting: Vec::new(),
                 open: None,
+                message: None,
+                before: 0,
+                resting: HashMap::new(),
                 children: HashSet::new(),
                 started: false,
                 step: false,
@@ -170,6 +190,18 @@ impl Stream {
 
     fn signal(&mut self, task: &str, event: Option<&Event<'_>>, signal: Signal) {
         let child = self.children.contains(task);
+        let waits = matches!(
+            signal,
+            Signal::RunWaiting { .. } | Signal::RunFinished { outcome: Outcome::Waiting }
+        );
+        if !waits && let Some(resting) = self.resting.remove(task) {
+            self.resume(task, resting, event);
+        }
+        // Two runs in one message may give their parts the same names.
+        let own = |id: String| match child {
+            true => format!("{}/{id}", task.trim_matches('"')),
+            false => id,
+        };
         match signal {
             Signal::RunStarted { parent, .. } => {
                 if parent.is_some() && self.open.is_some() {
@@ -186,9 +218,12 @@ impl Stream {
                 self.send(chunk::error(&message));
             }
             Signal::RunWaiting { .. } => {
-                if let Some(event) = event.filter(|e| e.kind() == Kind::TaskStatus) {
+                if let Some(event) = event.filter(|e| e.kind() == Kind::TaskStatus)
+                    && !self.resting.contains_key(task)
+                {
                     self.event(event);
                 }
+                self.rest(task);
             }
             Signal::StepStarted if !child => {
                 self.end_step();
@@ -203,30 +238,36 @@ impl Stream {
             }
             Signal::RunFinished { .. } | Signal::StepStarted | Signal::StepFinished => {}
             Signal::TextStarted { id } => {
+                let id = own(id);
                 let side = side_of(event, &[Kind::PartStarted]);
                 self.part("text-start", &id, None, side, None);
             }
             Signal::TextDelta { id, body } => {
+                let id = own(id);
                 let side = side_of(event, &[Kind::ContentDelta]);
                 self.part("text-delta", &id, Some(&body), side, None);
                 self.said = true;
             }
             Signal::TextFinished { id, .. } => {
+                let id = own(id);
                 let ends = [Kind::PartFinished, Kind::ContentComplete];
                 let side = side_of(event, &ends);
                 let cited = event.and_then(|e| meta::find(e, "citations"));
                 self.part("text-end", &id, None, side, cited);
             }
             Signal::ThoughtStarted { id } => {
+                let id = own(id);
                 self.sealed.remove(&id);
                 let side = side_of(event, &[Kind::PartStarted]);
                 self.thought("reasoning-start", &id, None, side);
             }
             Signal::ThoughtDelta { id, body } => {
+                let id = own(id);
                 let side = side_of(event, &[Kind::ThoughtStream]);
                 self.thought("reasoning-delta", &id, Some(&body), side);
             }
             Signal::ThoughtFinished { id, signature, provider, .. } => {
+                let id = own(id);
                 let own = side_of(event, &[Kind::PartFinished]);
                 let sealed = self.sealed.contains(&id);
                 let made =
@@ -268,20 +309,66 @@ impl Stream {
         self.calls.clear();
         self.approvals.clear();
         let created = event.filter(|e| e.kind() == Kind::TaskCreated);
-        let id = created.and_then(|e| e.get("messageId")).filter(|id| id.body().is_some());
+        let id = created.and_then(meta::own_message);
         // A stream of this kind that names no message may go on with one that the reader has.
         let id = id.map(Raw::as_str).or((!self.own).then_some(task));
+        self.message = id.map(str::to_owned);
+        self.before = 0;
         let metadata = created.and_then(|e| e.get("metadata")).filter(|m| m.is_object());
+        self.begin(metadata);
+    }
+
+    /// Begins the open message, or goes on with it.
+    fn begin(&mut self, metadata: Option<&Raw<'_>>) {
         let mut json = String::new();
         Object::new(&mut json)
             .raw("type", "\"start\"")
-            .some("messageId", id)
+            .some("messageId", self.message.as_deref())
             .some("messageMetadata", metadata.map(Raw::as_str))
             .end();
         self.send(json);
         for chunk in std::mem::take(&mut self.waiting) {
             self.send(chunk);
         }
+    }
+
+    /// The open run waits for someone: its reader gets no more until there is an answer.
+    fn rest(&mut self, task: &str) {
+        // A stream of this kind says itself where it ends.
+        if self.own || self.open.as_deref() != Some(task) {
+            return;
+        }
+        self.end_step();
+        self.send(String::from("{\"type\":\"finish\",\"finishReason\":\"tool-calls\"}"));
+        self.open = None;
+        let resting = Resting {
+            message: self.message.take(),
+            before: self.before,
+            calls: std::mem::take(&mut self.calls),
+            approvals: std::mem::take(&mut self.approvals),
+        };
+        self.resting.insert(task.to_owned(), resting);
+    }
+
+    /// A run that waited goes on.
+    fn resume(&mut self, task: &str, resting: Resting, event: Option<&Event<'_>>) {
+        if let Some(open) = self.open.clone() {
+            self.finish(&open, None, &Outcome::Completed);
+        }
+        self.open = Some(task.to_owned());
+        self.parts.clear();
+        self.sealed.clear();
+        let Resting { message, before, calls, approvals } = resting;
+        if event.is_some_and(meta::is_message) {
+            self.before = before + 1;
+            self.message = Some(meta::next_message(task, self.before));
+            self.calls.clear();
+            self.approvals.clear();
+        } else {
+            (self.message, self.before) = (message, before);
+            (self.calls, self.approvals) = (calls, approvals);
+        }
+        self.begin(None);
     }
 
     fn end_step(&mut self) {

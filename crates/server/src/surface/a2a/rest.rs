@@ -11,10 +11,10 @@ use super::answer::{Answer, Binding};
 use super::caller::{Caller, Version};
 use super::fault::{Fault, What};
 use super::{card, push, send as sending, stream as streaming, tasks};
+use crate::App;
 use crate::auth::{Principal, Scope};
 use crate::extract::Payload;
 use crate::query::Query;
-use crate::App;
 
 /// What the path of a task asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -73,7 +73,8 @@ impl Asked {
         };
         let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let accepts = headers.get(header::ACCEPT).and_then(|kind| kind.to_str().ok());
-        let a2a = [kind, accepts].into_iter().flatten().any(|kind| kind.contains("application/a2a+json"));
+        let a2a =
+            [kind, accepts].into_iter().flatten().any(|kind| kind.contains("application/a2a+json"));
         let media = if a2a { "application/a2a+json" } else { "application/json" };
         let version = Version::asked(headers, &query).map_err(|fault| fault.rest())?;
         let version = version.unwrap_or(of_path);
@@ -92,7 +93,8 @@ impl Asked {
 /// Reads a body or what stands for one; a fault if it is no object.
 fn params(text: &str) -> Result<Doc<'_>, Fault> {
     let text = if text.trim().is_empty() { "{}" } else { text };
-    let doc = Doc::parse(text).map_err(|error| Fault::new(What::Params, format!("not JSON: {error}")))?;
+    let doc =
+        Doc::parse(text).map_err(|error| Fault::new(What::Params, format!("not JSON: {error}")))?;
     if doc.root().is_object() { Ok(doc) } else { Err(Fault::at("", "the body must be an object")) }
 }
 

@@ -19,7 +19,7 @@ use crate::extract::Payload;
 use crate::query::Query;
 use crate::surface::native::acts::auths::authenticate;
 use crate::surface::native::acts::inputs::{Reply, give};
-use crate::surface::native::messages::{Saying, named, receivers, say};
+use crate::surface::native::messages::{Saying, named, opening, receivers, say};
 use crate::surface::native::stream::filter;
 use crate::surface::native::threads::{asked, body_object, text_member};
 use crate::turn::{Turn, Until};
@@ -103,12 +103,7 @@ async fn prompt(
     if said.is_empty() || said.chars().count() > PROMPT {
         return Err(wrong(format!("`prompt` must have 1 to {PROMPT} characters")));
     }
-    let wanted = principal.thread(id);
-    let thread = app.blocking(move |store| Ok(store.thread(&wanted)?)).await?;
-    let mut events = Vec::new();
-    if thread.is_none() {
-        events.push(format!("{{\"kind\":\"thread-created\",\"contextId\":{}}}", quote(id)));
-    }
+    let (thread, events) = opening(app, principal, id).await?;
     let to = receivers(app, thread, named(root)?).await?;
     let message = Uuid::now_v7().to_string();
     let metadata = root.some("metadata").filter(|metadata| metadata.is_object());

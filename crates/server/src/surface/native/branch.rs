@@ -6,7 +6,9 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, header};
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::{Node, quote};
-use selvedge_store::{Append, Create, Draft, Promote, PromoteError, TendError, ThreadRef};
+use selvedge_store::{
+    Append, Appended, Create, Draft, Key, Promote, PromoteError, Promoted, TendError, ThreadRef,
+};
 
 use super::events::{entries, key, made, now, placed};
 use super::stream::filter;
@@ -38,19 +40,9 @@ pub(crate) async fn fork(
         Some(at) => place(at, &from)?,
         None => head,
     };
-    let mut event = format!(
-        "{{\"kind\":\"thread-created\",\"parentThreadId\":{},\"forkedAt\":{at}",
-        quote(&id)
-    );
-    if let Some(title) = title {
-        event.push_str(&format!(",\"title\":{}", quote(&title)));
-    }
-    event.push('}');
-    let drafts = Stamp::new(&own, now()).events(event.as_bytes())?;
-    let create = Create::Branch { from, at };
-    let mut append = Append::new(principal.thread(&own), drafts).creating(create);
-    append.key = key(&headers, &body)?;
-    let appended = app.append(append).await?;
+    let key = key(&headers, &body)?;
+    let branch = Branch { id: &own, parent: &id, from, at };
+    let appended = branch_off(&app, &principal, branch, title.as_deref(), key).await?;
     let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
     let body = format!(
         "{{\"id\":{},\"parent\":{},\"at\":{at},\"cursor\":\"{cursor}\",\"head\":{},\"duplicate\":{}}}",
@@ -60,6 +52,40 @@ pub(crate) async fn fork(
         appended.duplicate
     );
     Ok(made(&own, &appended, body))
+}
+
+/// A thread that is to go another way.
+pub(crate) struct Branch<'a> {
+    /// The id it is to have.
+    pub(crate) id: &'a str,
+    pub(crate) parent: &'a str,
+    pub(crate) from: ThreadRef,
+    /// The last entry that both have.
+    pub(crate) at: u64,
+}
+
+/// Makes a branch.
+pub(crate) async fn branch_off(
+    app: &App,
+    principal: &Principal,
+    branch: Branch<'_>,
+    title: Option<&str>,
+    key: Option<Key>,
+) -> Result<Appended, Error> {
+    let Branch { id, parent, from, at } = branch;
+    let mut event = format!(
+        "{{\"kind\":\"thread-created\",\"parentThreadId\":{},\"forkedAt\":{at}",
+        quote(parent)
+    );
+    if let Some(title) = title {
+        event.push_str(&format!(",\"title\":{}", quote(title)));
+    }
+    event.push('}');
+    let drafts = Stamp::new(id, now()).events(event.as_bytes())?;
+    let create = Create::Branch { from, at };
+    let mut append = Append::new(principal.thread(id), drafts).creating(create);
+    append.key = key;
+    Ok(app.append(append).await?)
 }
 
 /// `POST /api/threads/{id}/promote`: the branch takes the id of the thread it came from. Asked
@@ -73,8 +99,7 @@ pub(crate) async fn promote(
     let doc = body_object(&body)?;
     let given = text_member(doc.root(), "old")?;
     let old = named_id(given, "old")?;
-    let key = principal.thread(&id);
-    let wanted = key.clone();
+    let wanted = principal.thread(&id);
     let found = app.blocking(move |store| Ok(store.lineage(&wanted)?)).await?;
     let lineage = found.ok_or_else(|| Error::no_thread(&id))?;
     if lineage.promoted {
@@ -97,35 +122,46 @@ pub(crate) async fn promote(
         let message = "`old` must be another id than the branch's own";
         return Err(Error::new(ErrorCode::BadParameter, message).at("/old"));
     }
+    let done = take_place(&app, &principal, &id, &parent, &old).await?;
+    let cursor = Cursor { epoch: done.thread.epoch, seq: done.head };
+    Ok(promoted(&parent, Some(&old), cursor, Again::No))
+}
+
+/// Lets a branch take the id of the thread it came from, which is called `old` from then on.
+pub(crate) async fn take_place(
+    app: &App,
+    principal: &Principal,
+    id: &str,
+    parent: &str,
+    old: &str,
+) -> Result<Promoted, Error> {
     let tell = |context: &str| -> Result<Draft, Error> {
         let event = format!(
             "{{\"kind\":\"system\",\"name\":\"thread.promoted\",\"data\":{{\"id\":{},\"branch\":{},\"old\":{}}}}}",
-            quote(&parent),
-            quote(&id),
-            quote(&old)
+            quote(parent),
+            quote(id),
+            quote(old)
         );
         let drafts = Stamp::new(context, now()).events(event.as_bytes())?;
         drafts.into_iter().next().ok_or_else(|| Error::new(ErrorCode::Internal, "no event"))
     };
     let promote = Promote {
-        branch: key,
-        parent: principal.thread(&parent),
-        old: principal.thread(&old),
-        told: tell(&parent)?,
-        told_old: tell(&old)?,
+        branch: principal.thread(id),
+        parent: principal.thread(parent),
+        old: principal.thread(old),
+        told: tell(parent)?,
+        told_old: tell(old)?,
     };
-    let done = app.store().promote(promote).await.map_err(|error| {
+    app.store().promote(promote).await.map_err(|error| {
         let message = error.to_string();
         match error {
             PromoteError::Exists { .. } => Error::new(ErrorCode::ThreadExists, message).at("/old"),
             PromoteError::NoBranch { .. } => Error::new(ErrorCode::Conflict, message),
-            PromoteError::Tend(TendError::NotFound) => Error::no_thread(&id),
+            PromoteError::Tend(TendError::NotFound) => Error::no_thread(id),
             PromoteError::Tend(TendError::Busy) => Error::new(ErrorCode::Busy, message),
             PromoteError::Tend(_) => Error::new(ErrorCode::Storage, message),
         }
-    })?;
-    let cursor = Cursor { epoch: done.thread.epoch, seq: done.head };
-    Ok(promoted(&parent, Some(&old), cursor, Again::No))
+    })
 }
 
 /// Whether a branch had been promoted before.

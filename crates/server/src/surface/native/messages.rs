@@ -87,7 +87,7 @@ pub(crate) async fn send(
 }
 
 /// What a message says, if it is but text.
-fn plain(content: Node<'_, '_>) -> Option<String> {
+pub(crate) fn plain(content: Node<'_, '_>) -> Option<String> {
     if let Some(text) = content.str() {
         return Some(text.into_owned());
     }
@@ -161,6 +161,19 @@ pub(crate) fn named(root: Node<'_, '_>) -> Result<Option<Vec<String>>, Error> {
         let message = format!("`to` must be an agent's id, or up to {RECEIVERS} of them");
         Error::new(ErrorCode::BadParameter, message).at("/to")
     })
+}
+
+/// The thread of that id, if it is there, and what an append that makes it begins with otherwise.
+pub(crate) async fn opening(
+    app: &App,
+    principal: &Principal,
+    id: &str,
+) -> Result<(Option<ThreadRef>, Vec<String>), Error> {
+    let wanted = principal.thread(id);
+    let thread = app.blocking(move |store| Ok(store.thread(&wanted)?)).await?;
+    let created = || format!("{{\"kind\":\"thread-created\",\"contextId\":{}}}", quote(id));
+    let events = if thread.is_none() { vec![created()] } else { Vec::new() };
+    Ok((thread, events))
 }
 
 /// Who is to answer: those that are named, else the agents that joined the thread, else the one

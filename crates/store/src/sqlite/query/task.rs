@@ -1,7 +1,7 @@
 //! Tasks of a thread.
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 use selvedge_protocol::journal::fold::TaskState;
 
 use super::{page, probe};
@@ -19,6 +19,19 @@ pub(crate) fn tasks(conn: &Connection, thread: &ThreadRef) -> Result<Vec<Task>, 
     ))?;
     let rows = find.query_map(params![thread.num], read)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// One of a thread's tasks.
+pub(crate) fn task(
+    conn: &Connection,
+    thread: &ThreadRef,
+    id: &str,
+) -> Result<Option<Task>, ReadError> {
+    let mut find = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM task k JOIN thread t ON t.num = k.thread \
+         WHERE k.thread = ?1 AND k.id = ?2 AND t.deleted IS NULL",
+    ))?;
+    Ok(find.query_row(params![thread.num, id], read).optional()?)
 }
 
 /// A thread's tasks that someone here is to do, in the order they began.

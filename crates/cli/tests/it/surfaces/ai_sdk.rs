@@ -1,0 +1,9 @@
+//! The AI SDK's chat: `DefaultChatTransport` of `ai` 5, 6 and 7.
+
+use super::House;
+
+#[test]
+#[ignore = "needs npm's ai: cargo xtask test --only surfaces"]
+fn chats_of_ai_5_6_and_7_talk_approve_resume_and_stop() {
+    House::open().node("client_ai_sdk.mjs");
+}

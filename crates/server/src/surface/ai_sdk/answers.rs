@@ -1,0 +1,218 @@
+//! Answers in a client's copy of an agent's message: what a user agreed to, and what tools gave
+//! that run at the client.
+
+use selvedge_agents::fits;
+use selvedge_protocol::journal::{Event, Visibility};
+use selvedge_protocol::json::{Doc, Node, quote};
+use selvedge_store::{InboxItem, InboxKind, ThreadRef};
+
+use super::chat::task_of;
+use super::follow::Followed;
+use super::request::{Asked, wrong};
+use crate::auth::Principal;
+use crate::state::event_at;
+use crate::surface::native::acts::inputs::{Reply, give};
+use crate::{App, Error, ErrorCode};
+
+/// An answer to a question that waits.
+struct Answer {
+    item: InboxItem,
+    /// As a body of the native API.
+    body: String,
+    pointer: String,
+}
+
+/// What waits, each with the event that asked.
+type Waiting = Vec<(InboxItem, Event<'static>)>;
+
+/// Gives the answers of the last message; the turn goes on after what was asked.
+pub(super) async fn given(
+    app: &App,
+    principal: &Principal,
+    asked: &Asked<'_>,
+) -> Result<Followed, Error> {
+    let thread = app.fresh(&principal.thread(&asked.id)).await?;
+    let last = asked.last()?;
+    let waiting = waiting(app, &thread, principal.sees).await?;
+    let (mut answers, mut before) = (Vec::new(), Vec::new());
+    for (pointer, part) in last.parts() {
+        let Some(call) = part.get("toolCallId").and_then(Node::str) else { continue };
+        let Some(said) = Said::read(part, &pointer)? else { continue };
+        match said.question(&waiting, &last.id, &call) {
+            Some((item, event)) => {
+                answers.push(Answer { item: item.clone(), body: said.body(event)?, pointer });
+            }
+            None => before.push(said.id(&last.id, &call)),
+        }
+    }
+    let after = answers.iter().map(|answer| answer.item.seq).min();
+    let asked_by = answers.first().map(|answer| answer.item.clone());
+    for Answer { item, body, pointer } in answers {
+        let doc = Doc::parse(&body).map_err(|error| wrong(&error.to_string(), &pointer))?;
+        let answer = Reply { thread: &asked.id, id: &item.id, root: doc.root(), key: None };
+        match give(app, principal, answer).await {
+            Ok(_) => {}
+            // Someone was faster; the turn goes on with their answer.
+            Err(error) if error.code == ErrorCode::AlreadyAnswered => {}
+            Err(error) => return Err(error.at(pointer)),
+        }
+    }
+    let asked_by = match asked_by {
+        Some(item) => Some(item),
+        // All of it was sent before, and what came of it was lost.
+        None => latest(app, &thread, before).await?,
+    };
+    let Some(item) = asked_by else {
+        let message = "nothing in the last message answers what the agent waits for";
+        return Err(Error::new(ErrorCode::Conflict, message).at(last.pointer.clone()));
+    };
+    let after = after.unwrap_or(item.seq);
+    let root = root_of(app, &thread, item.task.unwrap_or_default()).await?;
+    let began = task_of(app, &thread, &root).await?.unwrap_or(after);
+    Ok(Followed { thread, task: root, began, after })
+}
+
+/// What a part says to what was asked for its call.
+enum Said {
+    /// A user agrees, or does not.
+    Approval { id: String, approved: bool, reason: Option<String> },
+    /// What a tool gave at the client, as JSON, and where it stands.
+    Output(String, String),
+}
+
+impl Said {
+    fn read(part: Node<'_, '_>, pointer: &str) -> Result<Option<Self>, Error> {
+        if let Some(approval) = part.some("approval").filter(|own| own.some("approved").is_some()) {
+            let at = |name: &str| format!("{pointer}/approval/{name}");
+            let approved = approval.get("approved").and_then(Node::bool);
+            let approved =
+                approved.ok_or_else(|| wrong("must be true or false", &at("approved")))?;
+            let id = approval.get("id").and_then(Node::str);
+            let id = id.ok_or_else(|| wrong("must be a string", &at("id")))?.into_owned();
+            let reason = approval.get("reason").and_then(Node::str).map(|text| text.into_owned());
+            return Ok(Some(Self::Approval { id, approved, reason }));
+        }
+        let state = part.get("state").and_then(Node::str);
+        Ok(match state.as_deref() {
+            Some("output-available") => {
+                let output = part.get("output").map_or("null", Node::raw).to_owned();
+                Some(Self::Output(output, format!("{pointer}/output")))
+            }
+            Some("output-error") => {
+                let text = part.get("errorText").and_then(Node::str).unwrap_or_default();
+                let output = format!("{{\"error\":{}}}", quote(&text));
+                Some(Self::Output(output, format!("{pointer}/errorText")))
+            }
+            _ => None,
+        })
+    }
+
+    /// The question that it answers, if that waits. Tools' ids need not be unique in a thread.
+    fn question<'w>(
+        &self,
+        waiting: &'w Waiting,
+        message: &str,
+        call: &str,
+    ) -> Option<&'w (InboxItem, Event<'static>)> {
+        let of_call = |(_, event): &&(InboxItem, Event<'static>)| {
+            event.str("toolCallId").is_some_and(|own| own == call)
+        };
+        match self {
+            Self::Approval { id, .. } => waiting.iter().find(|(item, _)| item.id == *id),
+            Self::Output(..) => {
+                let own = |item: &InboxItem| {
+                    item.task.as_deref().is_some_and(|task| message.starts_with(task))
+                };
+                let mut all = waiting.iter().filter(of_call);
+                all.clone().find(|(item, _)| own(item)).or_else(|| all.next())
+            }
+        }
+    }
+
+    /// What the question was called, if it waits no more.
+    fn id(&self, message: &str, call: &str) -> String {
+        match self {
+            Self::Approval { id, .. } => id.clone(),
+            Self::Output(..) => format!("{message}/{call}"),
+        }
+    }
+
+    /// As a body of the native API. Clients of the oldest version know no approvals: they agree
+    /// with the output `true`, `{"approved":true}` or a word.
+    fn body(&self, event: &Event<'_>) -> Result<String, Error> {
+        let (output, at) = match self {
+            Self::Approval { approved, reason, .. } => {
+                let reason = reason.as_deref().map(quote);
+                let reason = reason.map_or(String::new(), |text| format!(",\"reason\":{text}"));
+                return Ok(format!("{{\"value\":{approved}{reason}}}"));
+            }
+            Self::Output(output, at) => (output, at),
+        };
+        let doc = Doc::parse(output).map_err(|error| wrong(&error.to_string(), at))?;
+        let root = doc.root();
+        if event.get("inputType").is_some_and(|ty| ty.is("confirmation")) {
+            let said = root.bool().or_else(|| root.get("approved")?.bool());
+            let said = said.or_else(|| word(&root.str()?));
+            let message = "to agree, give the output `true`; to refuse, `false`";
+            let said = said.ok_or_else(|| wrong(message, at))?;
+            return Ok(format!("{{\"value\":{said}}}"));
+        }
+        fits::question(event, root)
+            .map_err(|misfit| wrong(&misfit.message, &format!("{at}{}", misfit.pointer)))?;
+        Ok(format!("{{\"value\":{output}}}"))
+    }
+}
+
+/// The latest of some questions, answered or not.
+async fn latest(
+    app: &App,
+    thread: &ThreadRef,
+    ids: Vec<String>,
+) -> Result<Option<InboxItem>, Error> {
+    let thread = thread.clone();
+    let find = move |store: &selvedge_store::Store| {
+        let all = ids.iter().map(|id| store.question(&thread, InboxKind::Input, id));
+        let all = all.collect::<Result<Vec<_>, _>>()?;
+        Ok(all.into_iter().flatten().max_by_key(|item| item.seq))
+    };
+    app.blocking(find).await
+}
+
+/// The turn that a task belongs to.
+async fn root_of(app: &App, thread: &ThreadRef, mut task: String) -> Result<String, Error> {
+    let thread = thread.clone();
+    let find = move |store: &selvedge_store::Store| {
+        for _ in 0..64 {
+            match store.task(&thread, &task)?.and_then(|found| found.parent) {
+                Some(parent) => task = parent,
+                None => break,
+            }
+        }
+        Ok(task)
+    };
+    app.blocking(find).await
+}
+
+async fn waiting(app: &App, thread: &ThreadRef, sees: Visibility) -> Result<Waiting, Error> {
+    let thread = thread.clone();
+    let find = move |store: &selvedge_store::Store| {
+        let mut out = Vec::new();
+        for item in store.pending(&thread)?.into_iter().filter(|i| i.kind == InboxKind::Input) {
+            let asked = event_at(store, &thread, item.seq)?;
+            let asked = asked.filter(|asked| Visibility::of_event(asked) <= sees);
+            out.extend(asked.map(|event| (item, event)));
+        }
+        Ok(out)
+    };
+    app.blocking(find).await
+}
+
+/// Whether a text begins with a yes or a no.
+fn word(text: &str) -> Option<bool> {
+    let first = text.trim().split(|c: char| !c.is_alphabetic()).next()?.to_lowercase();
+    match first.as_str() {
+        "yes" | "ok" | "approve" | "approved" | "true" => Some(true),
+        "no" | "deny" | "denied" | "reject" | "rejected" | "false" => Some(false),
+        _ => None,
+    }
+}
