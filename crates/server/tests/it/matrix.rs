@@ -72,18 +72,16 @@ fn path(route: &Route, whose: Whose, shared: &Shared) -> String {
             "{share}" => &shared.id,
             "{token}" if whose == Whose::Own => &shared.token,
             "{token}" => "sh_0000000000000000000000000000000000000000000000000000000000000000",
-            // What is done to a task is told by the end of its path.
-            "{*task}" => {
-                let deed = match route.method {
-                    Method::POST => ":subscribe",
-                    Method::DELETE => "/pushNotificationConfigs/x",
-                    _ => "",
-                };
-                path.push_str(id);
-                deed
-            }
             part if part.starts_with('{') => id,
             part => part,
+        });
+    }
+    // What is done to a task is told by the end of its path.
+    if route.path.ends_with("{*task}") {
+        path.push_str(match route.method {
+            Method::POST => ":subscribe",
+            Method::DELETE => "/pushNotificationConfigs/x",
+            _ => "",
         });
     }
     // What reads must find something there; what makes must not.
