@@ -249,7 +249,7 @@ async fn what_expired_while_nobody_served_is_told_at_the_start() {
     site.thread("t").await;
     site.stop().await;
     // Nobody serves; someone else writes into the same file.
-    let store = selvedge_store::Store::open(&site.db, selvedge_store::Options::default()).unwrap();
+    let store = crate::site::open(&site.db).await;
     let ask = format!(
         r#"{{"kind":"auth-required","taskId":"k","authId":"a","authType":"oauth2","prompt":"?","contextId":"t","expiresAt":"{}"}}"#,
         soon(0)

@@ -55,7 +55,7 @@ impl Site {
         let path = folder.path().join("s.db");
         let keys = Keys::open(&path).unwrap();
         let texts = made.iter().map(|new| keys.add(new.clone(), 1).unwrap().1).collect();
-        let store = Store::open(&path, selvedge_store::Options::default()).unwrap();
+        let store = open(&path).await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let app = App::new(store, options).unwrap();
@@ -251,4 +251,18 @@ impl Frames {
         }
         frames
     }
+}
+
+/// A store, as soon as a server that was stopped has let go of it: what it asked of the disk last
+/// may still be under way.
+pub(crate) async fn open(path: &std::path::Path) -> Store {
+    for _ in 0..200 {
+        match Store::open(path, selvedge_store::Options::default()) {
+            Err(selvedge_store::OpenError::InUse { .. }) => {
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            }
+            other => return other.unwrap(),
+        }
+    }
+    panic!("{} is in use for ever", path.display());
 }
