@@ -42,11 +42,6 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-/// Events are many small allocations, made by one thread and freed by another; the system's
-/// allocator takes twice the time for those.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// One durable thread for every agent conversation.
 ///
 /// Reads and writes the conversations of agents in every protocol they speak, and loses nothing
