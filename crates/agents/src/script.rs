@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 use futures_util::stream::{self, StreamExt as _};
+use schemars::JsonSchema;
 use selvedge_protocol::journal::fold::Tokens;
 use selvedge_protocol::journal::transcript::ActionKind;
 use selvedge_protocol::perspective::Item;
-use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -147,9 +147,8 @@ impl Script {
     /// What is said to something at this call of a model.
     fn line(&self, request: &Request<'_>, input: &str) -> Option<&Line> {
         let (low, id) = (input.to_lowercase(), last_id(request));
-        let fits = |rule: &&Rule| {
-            low.contains(&rule.when.to_lowercase()) && id.starts_with(&rule.when_id)
-        };
+        let fits =
+            |rule: &&Rule| low.contains(&rule.when.to_lowercase()) && id.starts_with(&rule.when_id);
         let rule = self.rules.iter().find(fits)?;
         let at = (request.iteration as usize).saturating_sub(1);
         rule.lines.get(at).or_else(|| rule.lines.last())

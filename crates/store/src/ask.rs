@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::query::{
     Artifact, Call, DayUsage, Found, InboxItem, InboxKind, InboxQuery, Listed, Overdue,
-    Participant, Place, Placed, Spent, Summary, Task, TaskQuery, ThreadQuery, Unfinished, Usage, UsageQuery, Wanted,
-    WhichVersion, Within,
+    Participant, Place, Placed, Spent, Summary, Task, TaskQuery, ThreadQuery, Unfinished, Usage,
+    UsageQuery, Wanted, WhichVersion, Within,
 };
 use crate::sqlite::{lease, query};
 use crate::{Instead, KeyHash, Lease, Queue, ReadError, Store, ThreadRef};

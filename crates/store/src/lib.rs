@@ -50,8 +50,8 @@ pub use pushes::{Push, Pushes};
 pub use query::{
     Artifact, ArtifactVersion, Call, DayUsage, Due, Found, InboxItem, InboxKind, InboxOrder,
     InboxQuery, Listed, Overdue, Participant, Piece, Place, Placed, Scalar, Spent, Summary, Task,
-    TaskQuery, ThreadQuery, ThreadStatus, Unfinished, Usage, UsageBy, UsageQuery, Wanted, WhichVersion,
-    Within,
+    TaskQuery, ThreadQuery, ThreadStatus, Unfinished, Usage, UsageBy, UsageQuery, Wanted,
+    WhichVersion, Within,
 };
 pub use shares::{NewShare, SHARE_PREFIX, Share, Shares};
 pub use store::{Options, Store};

@@ -88,8 +88,7 @@ impl Pushes {
     /// One of a task.
     pub fn get(&self, thread: i64, task: &str, id: &str) -> Result<Option<Push>, KeyError> {
         let conn = self.conn();
-        let sql =
-            format!("SELECT {COLUMNS} FROM push WHERE thread = ?1 AND task = ?2 AND id = ?3");
+        let sql = format!("SELECT {COLUMNS} FROM push WHERE thread = ?1 AND task = ?2 AND id = ?3");
         Ok(conn.prepare_cached(&sql)?.query_row(params![thread, task, id], push).optional()?)
     }
 

@@ -30,7 +30,8 @@ fn coordinator(answers: &[&str]) -> Agent {
     let call = Line { calls: vec![("ada".to_owned(), json!({"prompt": "go"}))], ..Line::default() };
     let end = Line { say: "all is done".to_owned(), ..Line::default() };
     let again = answers.get(1).unwrap_or(&"");
-    let rule = |when: &str, lines: Vec<Line>| Rule { when: when.to_owned(), lines, ..Rule::default() };
+    let rule =
+        |when: &str, lines: Vec<Line>| Rule { when: when.to_owned(), lines, ..Rule::default() };
     let say = |text: &str| vec![Line { say: text.to_owned(), ..Line::default() }];
     let rules = vec![
         rule("does not fit", say(again)),

@@ -29,7 +29,11 @@ fn line(say: &str, score: f64, next: &[(&str, &str)]) -> Line {
 }
 
 fn agent(id: &str, model: &str, rules: Vec<(&str, Line)>) -> Agent {
-    let rule = |(when, line): (&str, Line)| Rule { when: when.to_owned(), lines: vec![line], ..Rule::default() };
+    let rule = |(when, line): (&str, Line)| Rule {
+        when: when.to_owned(),
+        lines: vec![line],
+        ..Rule::default()
+    };
     let rules = rules.into_iter().map(rule).collect();
     Agent::new(id, Arc::new(Script { name: model.to_owned(), rules, ..Script::default() }))
 }

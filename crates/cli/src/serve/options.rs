@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use selvedge_server::{A2aVersions, Coalesce, KeySet, Lag, Options, Secret, TlsFiles, TokenOptions};
+use selvedge_server::{
+    A2aVersions, Coalesce, KeySet, Lag, Options, Secret, TlsFiles, TokenOptions,
+};
 use selvedge_store::Limits;
 
 #[derive(clap::Args)]

@@ -11,6 +11,7 @@ mod caller;
 mod card;
 mod config;
 mod deliver;
+mod draft;
 mod fault;
 mod message;
 mod push;
@@ -87,12 +88,36 @@ pub(crate) fn rest_routes() -> Vec<Route> {
         };
         let both = Scope::Both;
         add(Method::POST, send, both, "A2A: send a message", post(rest::send));
-        add(Method::POST, stream, both, "A2A: send a message, answered piece by piece", post(rest::stream));
+        add(
+            Method::POST,
+            stream,
+            both,
+            "A2A: send a message, answered piece by piece",
+            post(rest::stream),
+        );
         add(Method::GET, list, Scope::Read, "A2A: tasks, a page at a time", get(rest::list));
-        add(Method::GET, task, Scope::Read, "A2A: a task, its events, or whom it is told to", get(rest::get));
+        add(
+            Method::GET,
+            task,
+            Scope::Read,
+            "A2A: a task, its events, or whom it is told to",
+            get(rest::get),
+        );
         // What comes after the id says what is asked for, and what it needs.
-        add(Method::POST, task, Scope::Read, "A2A: cancel or follow a task, or have it told", post(rest::act));
-        add(Method::DELETE, task, both, "A2A: tell a task to someone no more", delete(rest::remove));
+        add(
+            Method::POST,
+            task,
+            Scope::Read,
+            "A2A: cancel or follow a task, or have it told",
+            post(rest::act),
+        );
+        add(
+            Method::DELETE,
+            task,
+            both,
+            "A2A: tell a task to someone no more",
+            delete(rest::remove),
+        );
         add(Method::GET, card, Scope::Read, "A2A: the card for who has a key", get(rest::extended));
     }
     routes

@@ -163,14 +163,9 @@ impl Encoder {
 }
 
 impl Spelling {
-    fn new(
-        dialect: &'static Dialect,
-        version: Option<&str>,
-        thread_id: Option<String>,
-    ) -> Self {
-        let target = version.and_then(|version| {
-            format!("{}@{version}", dialect.id.name()).parse().ok()
-        });
+    fn new(dialect: &'static Dialect, version: Option<&str>, thread_id: Option<String>) -> Self {
+        let target =
+            version.and_then(|version| format!("{}@{version}", dialect.id.name()).parse().ok());
         let options = EncodeOptions { target, thread_id, ..EncodeOptions::default() };
         Self {
             dialect,

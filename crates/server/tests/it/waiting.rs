@@ -26,11 +26,10 @@ fn ada() -> Agent {
         Line { say: "done".to_owned(), ..Line::default() },
     ];
     let other = vec![Line { say: "heard: {input}".to_owned(), ..Line::default() }];
-    let rules =
-        vec![
-            Rule { when: "go".to_owned(), lines: go, ..Rule::default() },
-            Rule { lines: other, ..Rule::default() },
-        ];
+    let rules = vec![
+        Rule { when: "go".to_owned(), lines: go, ..Rule::default() },
+        Rule { lines: other, ..Rule::default() },
+    ];
     let script = Script { name: "script".to_owned(), rules, pace: Duration::ZERO };
     let mut ada = Agent::new("ada", Arc::new(script));
     ada.tools = vec![Arc::new(tool("ask_bob", Doer::Agent { id: "bob".to_owned() }))];

@@ -12,7 +12,9 @@ pub(crate) use act::{call, due, due_now, unfinished};
 pub(crate) use artifact::{artifact, artifacts};
 pub(crate) use inbox::{inbox, pending, question};
 pub(crate) use search::search;
-pub(crate) use task::{tasks, tasks_of, tasks_of_count, tasks_by_id, unanswered, wanted, wanted_in};
+pub(crate) use task::{
+    tasks, tasks_by_id, tasks_of, tasks_of_count, unanswered, wanted, wanted_in,
+};
 pub(crate) use thread::{participants, summary, threads};
 pub(crate) use usage::{spent, usage, usage_by_day};
 

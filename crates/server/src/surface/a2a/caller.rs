@@ -84,7 +84,8 @@ impl Caller {
         query: &Query<'_>,
     ) -> Result<Self, Error> {
         let wanted = ["a2a-extensions", "x-a2a-extensions"].iter();
-        let mut wanted = wanted.flat_map(|name| headers.get_all(*name)).filter_map(|v| v.to_str().ok());
+        let mut wanted =
+            wanted.flat_map(|name| headers.get_all(*name)).filter_map(|v| v.to_str().ok());
         let active = wanted.any(|list| list.split(',').any(|uri| uri.trim() == EVENTS_EXTENSION));
         let extension = if active { Extension::Active } else { Extension::Inactive };
         let base = base(&app, headers);

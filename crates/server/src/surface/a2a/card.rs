@@ -17,10 +17,10 @@ use super::caller::{Caller, Version, base};
 use super::fault::{Fault, What};
 use super::message::MODES;
 use super::relay::SEQUENCE;
+use crate::app::A2aVersions;
 use crate::auth::Principal;
 use crate::clock::now;
 use crate::query::Query;
-use crate::app::A2aVersions;
 use crate::{App, Error, ErrorCode};
 
 /// Members that only 0.3 has.
@@ -112,7 +112,9 @@ fn narrow(card: &mut Value) {
         capabilities.remove("stateTransitionHistory");
     }
     let schemes = members.get_mut("securitySchemes").and_then(Value::as_object_mut);
-    for scheme in schemes.into_iter().flat_map(|all| all.values_mut()).filter_map(Value::as_object_mut) {
+    for scheme in
+        schemes.into_iter().flat_map(|all| all.values_mut()).filter_map(Value::as_object_mut)
+    {
         scheme.remove("type");
         scheme.remove("scheme");
     }

@@ -53,7 +53,9 @@ impl What {
             Self::NotCancelable => {
                 (-32002, 409, "FAILED_PRECONDITION", Some("TASK_NOT_CANCELABLE"))
             }
-            Self::Unsupported => (-32004, 400, "FAILED_PRECONDITION", Some("UNSUPPORTED_OPERATION")),
+            Self::Unsupported => {
+                (-32004, 400, "FAILED_PRECONDITION", Some("UNSUPPORTED_OPERATION"))
+            }
             Self::ContentType => {
                 (-32005, 415, "INVALID_ARGUMENT", Some("CONTENT_TYPE_NOT_SUPPORTED"))
             }

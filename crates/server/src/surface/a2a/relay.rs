@@ -57,7 +57,10 @@ impl Relay {
         let state = body.pointer("/status/state").and_then(Node::str)?;
         let asks = matches!(
             &*state,
-            "TASK_STATE_INPUT_REQUIRED" | "TASK_STATE_AUTH_REQUIRED" | "input-required" | "auth-required"
+            "TASK_STATE_INPUT_REQUIRED"
+                | "TASK_STATE_AUTH_REQUIRED"
+                | "input-required"
+                | "auth-required"
         );
         let goes_on = self.asking.as_deref() == Some(id);
         let with_events = self.extension == Extension::Active && body.get("metadata").is_some();
@@ -75,14 +78,18 @@ impl Relay {
         let mut rest = record.get(own.end()..)?.to_owned();
         if !asks {
             // The end of a subtask is not the task's.
-            let working = if self.version == Version::V1 { "TASK_STATE_WORKING" } else { "working" };
+            let working =
+                if self.version == Version::V1 { "TASK_STATE_WORKING" } else { "working" };
             rest = rest.replacen(&format!("\"{state}\""), &format!("\"{working}\""), 1);
             rest = rest.replacen("\"final\":true", "\"final\":false", 1);
             let head = out.replacen("\"final\":true", "\"final\":false", 1);
             out = head.replacen(&format!("\"{state}\""), &format!("\"{working}\""), 1);
         }
         // Its message names the subtask too.
-        out.push_str(&rest.replace(&format!("\"taskId\":{}", own.raw()), &format!("\"taskId\":{}", quote(&self.task))));
+        out.push_str(&rest.replace(
+            &format!("\"taskId\":{}", own.raw()),
+            &format!("\"taskId\":{}", quote(&self.task)),
+        ));
         Some(out)
     }
 }

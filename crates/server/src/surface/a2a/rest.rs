@@ -10,11 +10,11 @@ use selvedge_protocol::json::{Doc, quote};
 use super::answer::{Answer, Binding};
 use super::caller::{Caller, Version};
 use super::fault::{Fault, What};
-use super::{card, push, send as sending, stream as streaming, tasks};
+use super::{card, draft, push, send as sending, stream as streaming, tasks};
+use crate::App;
 use crate::auth::{Principal, Scope};
 use crate::extract::Payload;
 use crate::query::Query;
-use crate::App;
 
 /// What the path of a task asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -73,14 +73,30 @@ impl Asked {
         };
         let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let accepts = headers.get(header::ACCEPT).and_then(|kind| kind.to_str().ok());
-        let a2a = [kind, accepts].into_iter().flatten().any(|kind| kind.contains("application/a2a+json"));
+        let a2a =
+            [kind, accepts].into_iter().flatten().any(|kind| kind.contains("application/a2a+json"));
         let media = if a2a { "application/a2a+json" } else { "application/json" };
         let version = Version::asked(headers, &query).map_err(|fault| fault.rest())?;
         let version = version.unwrap_or(of_path);
         let caller = Caller::new(app, principal, version, headers, &query);
         let caller = caller.map_err(|error| Fault::from(error).rest())?;
         caller.spoken().map_err(|fault| fault.rest())?;
-        Ok(Self { caller, binding: Binding::Rest(media) })
+        let binding = match version {
+            Version::V1 => Binding::Rest(media),
+            Version::V03 => Binding::Draft,
+        };
+        // The binding of 0.3 is a translation of this one.
+        let caller = Caller { version: Version::V1, ..caller };
+        Ok(Self { caller, binding })
+    }
+
+    /// A body as 1.0 has it.
+    fn body(&self, headers: &HeaderMap, body: &[u8]) -> Result<String, Fault> {
+        let text = body_text(headers, body)?;
+        match self.binding {
+            Binding::Draft => draft::request(text),
+            _ => Ok(text.to_owned()),
+        }
     }
 
     fn told(&self, answer: Result<Answer, Fault>) -> Response {
@@ -92,7 +108,8 @@ impl Asked {
 /// Reads a body or what stands for one; a fault if it is no object.
 fn params(text: &str) -> Result<Doc<'_>, Fault> {
     let text = if text.trim().is_empty() { "{}" } else { text };
-    let doc = Doc::parse(text).map_err(|error| Fault::new(What::Params, format!("not JSON: {error}")))?;
+    let doc =
+        Doc::parse(text).map_err(|error| Fault::new(What::Params, format!("not JSON: {error}")))?;
     if doc.root().is_object() { Ok(doc) } else { Err(Fault::at("", "the body must be an object")) }
 }
 
@@ -142,7 +159,8 @@ pub(super) async fn send(
 ) -> Result<Response, Response> {
     let asked = Asked::new(app, principal, &uri, &headers)?;
     let answer = async {
-        let doc = params(body_text(&headers, &body)?)?;
+        let text = asked.body(&headers, &body)?;
+        let doc = params(&text)?;
         sending::send(&asked.caller, doc.root()).await
     };
     Ok(asked.told(answer.await))
@@ -158,7 +176,8 @@ pub(super) async fn stream(
 ) -> Result<Response, Response> {
     let asked = Asked::new(app, principal, &uri, &headers)?;
     let answer = async {
-        let doc = params(body_text(&headers, &body)?)?;
+        let text = asked.body(&headers, &body)?;
+        let doc = params(&text)?;
         streaming::send(&asked.caller, doc.root(), &asked.binding).await
     };
     Ok(asked.told(answer.await))
@@ -224,7 +243,7 @@ pub(super) async fn act(
     let asked = Asked::new(app, principal, &uri, &headers)?;
     let caller = &asked.caller;
     let answer = async {
-        let text = body_text(&headers, &body)?;
+        let text = asked.body(&headers, &body)?;
         match Wanted::read(&path) {
             Wanted::Cancel(task) => {
                 caller.needs(Scope::Both)?;
@@ -236,7 +255,7 @@ pub(super) async fn act(
             }
             Wanted::Configs(task) => {
                 caller.needs(Scope::Both)?;
-                push::set_for(caller, task, params(text)?.root()).await
+                push::set_for(caller, task, params(&text)?.root()).await
             }
             Wanted::Task(task) => Err(Fault::no_task(task)),
             Wanted::Config(..) => Err(Fault::new(What::Method, "that is not done with POST")),
@@ -274,7 +293,12 @@ pub(super) async fn extended(
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Response> {
-    let asked = Asked::new(app, principal, &uri, &headers)?;
+    let mut asked = Asked::new(app, principal, &uri, &headers)?;
+    if let Binding::Draft = asked.binding {
+        // The card is read as JSON.
+        asked.caller.version = Version::V03;
+        asked.binding = Binding::Rest("application/json");
+    }
     Ok(asked.told(card::extended(&asked.caller)))
 }
 

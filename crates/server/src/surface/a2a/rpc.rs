@@ -39,17 +39,9 @@ const METHODS: &[(Operation, &str, &str)] = &[
     (Operation::List, "ListTasks", "tasks/list"),
     (Operation::Cancel, "CancelTask", "tasks/cancel"),
     (Operation::Subscribe, "SubscribeToTask", "tasks/resubscribe"),
-    (
-        Operation::SetPush,
-        "CreateTaskPushNotificationConfig",
-        "tasks/pushNotificationConfig/set",
-    ),
+    (Operation::SetPush, "CreateTaskPushNotificationConfig", "tasks/pushNotificationConfig/set"),
     (Operation::GetPush, "GetTaskPushNotificationConfig", "tasks/pushNotificationConfig/get"),
-    (
-        Operation::ListPush,
-        "ListTaskPushNotificationConfigs",
-        "tasks/pushNotificationConfig/list",
-    ),
+    (Operation::ListPush, "ListTaskPushNotificationConfigs", "tasks/pushNotificationConfig/list"),
     (
         Operation::DeletePush,
         "DeleteTaskPushNotificationConfig",
@@ -148,7 +140,8 @@ async fn run(
     binding: &Binding,
 ) -> Result<Answer, Fault> {
     caller.spoken()?;
-    let nothing = Doc::parse("{}").map_err(|error| Fault::new(What::Internal, error.to_string()))?;
+    let nothing =
+        Doc::parse("{}").map_err(|error| Fault::new(What::Internal, error.to_string()))?;
     let params = root.some("params").unwrap_or_else(|| nothing.root());
     match operation {
         Operation::Get | Operation::List | Operation::Subscribe | Operation::Card => {}

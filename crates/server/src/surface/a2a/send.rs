@@ -104,7 +104,8 @@ fn key(sent: &Sent, params: Node<'_, '_>) -> Option<Key> {
     sent.context.as_ref().or(sent.task.as_ref())?;
     let digest: [u8; 32] = Sha256::digest(params.raw().as_bytes()).into();
     let short: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    let id: String = Sha256::digest(sent.id.as_bytes()).iter().take(12).map(|b| format!("{b:02x}")).collect();
+    let id: String =
+        Sha256::digest(sent.id.as_bytes()).iter().take(12).map(|b| format!("{b:02x}")).collect();
     Some(Key { text: format!("a2a-{id}-{short}"), digest })
 }
 
@@ -214,11 +215,7 @@ fn answered(found: Found, appended: &Appended) -> Result<Said, Fault> {
 }
 
 /// An answer that names its question, as a data part: `{"inputId", "value"}`, or a credential.
-async fn with_data(
-    caller: &Caller,
-    sent: &Sent,
-    found: &Found,
-) -> Result<Option<Appended>, Fault> {
+async fn with_data(caller: &Caller, sent: &Sent, found: &Found) -> Result<Option<Appended>, Fault> {
     for data in &sent.data {
         let doc = Doc::parse(data).map_err(snapshot::broken)?;
         let root = doc.root();

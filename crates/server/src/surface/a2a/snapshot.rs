@@ -70,7 +70,8 @@ pub(super) async fn at(
     upto: Option<u64>,
     shown: Shown,
 ) -> Result<Value, Fault> {
-    let (kind, version) = (caller.kind(&found.context, &found.task.id, found.after), caller.version);
+    let (kind, version) =
+        (caller.kind(&found.context, &found.task.id, found.after), caller.version);
     let (found, relay) = (found.clone(), Relay::new(version, caller.extension, &found.task.id));
     let folded = caller.app.blocking(move |store| {
         let upto = match upto.or(found.task.ended.map(|(seq, _)| seq)) {
@@ -274,8 +275,9 @@ pub(super) fn reply(
         return Ok(None);
     }
     let artifacts = task["artifacts"].as_array().into_iter().flatten();
-    let parts: Vec<Value> =
-        artifacts.flat_map(|artifact| artifact["parts"].as_array().cloned().unwrap_or_default()).collect();
+    let parts: Vec<Value> = artifacts
+        .flat_map(|artifact| artifact["parts"].as_array().cloned().unwrap_or_default())
+        .collect();
     let mut message = json!({
         "messageId": format!("{}-reply", found.task.id),
         "contextId": found.context,

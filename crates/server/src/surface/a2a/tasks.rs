@@ -117,9 +117,9 @@ pub(super) async fn list(caller: &Caller, params: Node<'_, '_>) -> Result<Answer
 
 fn fits(task: &Value, status: &str) -> bool {
     match task["status"]["state"].as_str().unwrap_or_default() {
-        own @ ("TASK_STATE_REJECTED" | "rejected" | "TASK_STATE_FAILED" | "failed") => {
-            own.trim_start_matches("TASK_STATE_").eq_ignore_ascii_case(status.trim_start_matches("TASK_STATE_"))
-        }
+        own @ ("TASK_STATE_REJECTED" | "rejected" | "TASK_STATE_FAILED" | "failed") => own
+            .trim_start_matches("TASK_STATE_")
+            .eq_ignore_ascii_case(status.trim_start_matches("TASK_STATE_")),
         _ => true,
     }
 }

@@ -163,7 +163,9 @@ async fn parts_of(
     let Some(there) = there else { return Ok(to.iter().map(|_| Part::New).collect()) };
     app.store().fresh(&there).await?;
     if let Some(task) = aimed.task.clone() {
-        return app.blocking(move |store| Ok(vec![answer_to(store, &there, &task, &speaker)?])).await;
+        return app
+            .blocking(move |store| Ok(vec![answer_to(store, &there, &task, &speaker)?]))
+            .await;
     }
     app.blocking(move |store| Ok(parts(store, &there, &to, &speaker)?)).await
 }

@@ -12,8 +12,8 @@ use selvedge_store::{
 };
 
 use crate::state::event_at;
-use crate::{Error, ErrorCode};
 use crate::surface::native::acts::cancel::ends;
+use crate::{Error, ErrorCode};
 
 /// Why a task that a message cancels ends.
 const REASON: &str = "the user said something else";
