@@ -64,7 +64,7 @@ impl Asked {
         principal: Principal,
         uri: &Uri,
         headers: &HeaderMap,
-    ) -> Result<Self, Response> {
+    ) -> Result<Self, Fault> {
         let query = Query::new(uri.query());
         // Only the paths of 0.3 have its prefix.
         let of_path = match uri.path().starts_with("/a2a/v1/") {
@@ -76,11 +76,10 @@ impl Asked {
         let a2a =
             [kind, accepts].into_iter().flatten().any(|kind| kind.contains("application/a2a+json"));
         let media = if a2a { "application/a2a+json" } else { "application/json" };
-        let version = Version::asked(headers, &query).map_err(|fault| fault.rest())?;
+        let version = Version::asked(headers, &query)?;
         let version = version.unwrap_or(of_path);
-        let caller = Caller::new(app, principal, version, headers, &query);
-        let caller = caller.map_err(|error| Fault::from(error).rest())?;
-        caller.spoken().map_err(|fault| fault.rest())?;
+        let caller = Caller::new(app, principal, version, headers, &query)?;
+        caller.spoken()?;
         let binding = match version {
             Version::V1 => Binding::Rest(media),
             Version::V03 => Binding::Draft,
@@ -156,7 +155,7 @@ pub(super) async fn send(
     uri: Uri,
     headers: HeaderMap,
     Payload(body): Payload,
-) -> Result<Response, Response> {
+) -> Result<Response, Fault> {
     let asked = Asked::new(app, principal, &uri, &headers)?;
     let answer = async {
         let text = asked.body(&headers, &body)?;
@@ -173,7 +172,7 @@ pub(super) async fn stream(
     uri: Uri,
     headers: HeaderMap,
     Payload(body): Payload,
-) -> Result<Response, Response> {
+) -> Result<Response, Fault> {
     let asked = Asked::new(app, principal, &uri, &headers)?;
     let answer = async {
         let text = asked.body(&headers, &body)?;
@@ -189,7 +188,7 @@ pub(super) async fn list(
     Extension(principal): Extension<Principal>,
     uri: Uri,
     headers: HeaderMap,
-) -> Result<Response, Response> {
+) -> Result<Response, Fault> {
     let asked = Asked::new(app, principal, &uri, &headers)?;
     let text = from_query(uri.query(), &[]);
     let answer = async { tasks::list(&asked.caller, params(&text)?.root()).await };
@@ -203,7 +202,7 @@ pub(super) async fn get(
     Path(path): Path<String>,
     uri: Uri,
     headers: HeaderMap,
-) -> Result<Response, Response> {
+) -> Result<Response, Fault> {
     let asked = Asked::new(app, principal, &uri, &headers)?;
     let (caller, query) = (&asked.caller, uri.query());
     let answer = async {
@@ -239,7 +238,7 @@ pub(super) async fn act(
     uri: Uri,
     headers: HeaderMap,
     Payload(body): Payload,
-) -> Result<Response, Response> {
+) -> Result<Response, Fault> {
     let asked = Asked::new(app, principal, &uri, &headers)?;
     let caller = &asked.caller;
     let answer = async {
@@ -271,7 +270,7 @@ pub(super) async fn remove(
     Path(path): Path<String>,
     uri: Uri,
     headers: HeaderMap,
-) -> Result<Response, Response> {
+) -> Result<Response, Fault> {
     let asked = Asked::new(app, principal, &uri, &headers)?;
     let answer = async {
         match Wanted::read(&path) {
@@ -292,7 +291,7 @@ pub(super) async fn extended(
     Extension(principal): Extension<Principal>,
     uri: Uri,
     headers: HeaderMap,
-) -> Result<Response, Response> {
+) -> Result<Response, Fault> {
     let mut asked = Asked::new(app, principal, &uri, &headers)?;
     if let Binding::Draft = asked.binding {
         // The card is read as JSON.
