@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import httpx
 from a2a.client import ClientConfig, create_client
 from a2a.client.client import ClientCallContext
-from a2a.client.errors import A2AClientError
+from a2a.utils.errors import A2AError
 from a2a.types import a2a_pb2 as pb
 
 from client import URL, api, check
@@ -127,7 +127,7 @@ async def answers():
         assert [m.parts[0].text for m in history if m.role == pb.ROLE_USER] == ["book it", "yes"]
         try:
             await sent(client, "again", task_id=own.task.id)
-        except A2AClientError:
+        except A2AError:
             pass
         else:
             raise AssertionError("a task that is over takes nothing")
@@ -191,7 +191,7 @@ async def cancels():
         assert task.status.state == pb.TASK_STATE_CANCELED
         try:
             await client.cancel_task(pb.CancelTaskRequest(id=own.task.id))
-        except A2AClientError:
+        except A2AError:
             pass
         else:
             raise AssertionError("canceled once")
@@ -338,7 +338,7 @@ async def refuses():
     ]:
         try:
             await request
-        except A2AClientError:
+        except A2AError:
             continue
         raise AssertionError("refused in A2A's own words")
 

@@ -79,6 +79,21 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
             ],
             &[],
         ),
+        ("GET", "/a2a/tasks" | "/a2a/v1/tasks") => (
+            &[
+                ("query", "contextId", "Only those of this thread"),
+                ("query", "status", "Only those in this state, such as `TASK_STATE_WORKING`"),
+                ("query", "statusTimestampAfter", "Only those whose state changed then or later"),
+                ("query", "pageSize", "Tasks of a page, 1 to 100; 50 unless told"),
+                ("query", "pageToken", "The `nextPageToken` of the page before"),
+                ("query", "historyLength", "Messages of each task; all unless told"),
+                ("query", "includeArtifacts", "Whether artifacts come along; not unless told"),
+            ],
+            &[],
+        ),
+        ("GET", "/a2a/tasks/{*task}" | "/a2a/v1/tasks/{*task}") => {
+            (&[("query", "historyLength", "Messages of the task; all unless told")], &[])
+        }
         ("GET", "/api/threads") => (
             &[
                 ("query", "status", "Only those that are waiting, working, failed or idle"),
@@ -218,8 +233,11 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
 /// The document.
 pub fn document() -> String {
     let mut paths = Map::new();
-    for route in routes() {
-        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+    // With a slash at its end a path is the same one.
+    for route in
+        routes().into_iter().filter(|route| !route.path.ends_with("/") || route.path == "/")
+    {
+        let path = paths.entry(route.path.replace("{*", "{")).or_insert_with(|| json!({}));
         if let Some(path) = path.as_object_mut() {
             path.insert(route.method.as_str().to_lowercase(), operation(&route));
         }
@@ -257,7 +275,7 @@ pub fn document() -> String {
 fn operation(route: &Route) -> Value {
     let in_path =
         route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let in_path = in_path.map(
+    let in_path = in_path.map(|name| name.trim_start_matches('*')).map(
         |name| json!({"in": "path", "name": name, "required": true, "schema": {"type": "string"}}),
     );
     let (own, filters) = parameters(&route.method, route.path);
@@ -336,6 +354,10 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("GET", "/envelopes/handshake") => ("", "Envelope"),
         ("GET", "/api/threads/{id}/actions") => ("", "Actions"),
         ("POST", "/api/threads/{id}/actions/{action}/claim") => ("Claim", "Claimed"),
+        // A2A has schemas of its own.
+        ("POST", path) if path.starts_with("/a2a") => {
+            return (Some(json!({"type": "object"})), Some(json!({"type": "object"})));
+        }
         ("GET", "/ping") => ("", "Ping"),
         ("POST", "/invocations") => ("Invocation", ""),
         ("POST", "/ai-sdk/chat") => ("ChatRequest", ""),

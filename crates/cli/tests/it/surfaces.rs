@@ -4,6 +4,7 @@
 //! A client is a program in `conformance/js` or `conformance/python`. It gets the server's URL,
 //! prints a line for each thing it saw work, and ends with 1 and the reason where one does not.
 
+mod a2a;
 mod ai_sdk;
 mod looopy;
 

@@ -11,6 +11,7 @@ mod caller;
 mod card;
 mod config;
 mod deliver;
+mod draft;
 mod fault;
 mod message;
 mod push;

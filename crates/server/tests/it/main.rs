@@ -1,6 +1,7 @@
 //! What the server promises, over real connections.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod a2a;
 mod agents;
 mod ai_sdk;
 mod artifacts;

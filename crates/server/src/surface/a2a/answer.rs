@@ -4,6 +4,7 @@ use axum::response::{IntoResponse, Response};
 use http::header;
 
 use super::caller::{Extension, Version};
+use super::draft;
 use super::fault::Fault;
 use selvedge_protocol::dialect::a2a::EVENTS_EXTENSION;
 
@@ -22,6 +23,8 @@ pub(super) enum Binding {
     Rpc(String),
     /// As they are, in the media type of the request.
     Rest(&'static str),
+    /// The same, as 0.3 has it.
+    Draft,
 }
 
 impl Binding {
@@ -36,6 +39,7 @@ impl Binding {
                 out.push('}');
             }
             Self::Rest(_) => out.push_str(data),
+            Self::Draft => out.push_str(&draft::response(data)),
         }
     }
 
@@ -55,8 +59,12 @@ impl Binding {
             (Ok(Answer::Json(result)), Self::Rest(media)) => {
                 ([(header::CONTENT_TYPE, *media)], result).into_response()
             }
+            (Ok(Answer::Json(result)), Self::Draft) => {
+                let body = draft::config(&draft::response(&result));
+                ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+            }
             (Err(fault), Self::Rpc(id)) => fault.rpc(version, id),
-            (Err(fault), Self::Rest(_)) => fault.rest(),
+            (Err(fault), Self::Rest(_) | Self::Draft) => fault.rest(),
         };
         let headers = response.headers_mut();
         headers.insert(header::VARY, header::HeaderValue::from_static("a2a-version"));

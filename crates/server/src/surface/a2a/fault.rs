@@ -147,6 +147,12 @@ impl Fault {
     }
 }
 
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        self.rest()
+    }
+}
+
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         let what = match error.code {

@@ -10,7 +10,7 @@ use selvedge_protocol::json::{Doc, quote};
 use super::answer::{Answer, Binding};
 use super::caller::{Caller, Version};
 use super::fault::{Fault, What};
-use super::{card, push, send as sending, stream as streaming, tasks};
+use super::{card, draft, push, send as sending, stream as streaming, tasks};
 use crate::App;
 use crate::auth::{Principal, Scope};
 use crate::extract::Payload;
@@ -64,7 +64,7 @@ impl Asked {
         principal: Principal,
         uri: &Uri,
         headers: &HeaderMap,
-    ) -> Result<Self, Response> {
+    ) -> Result<Self, Fault> {
         let query = Query::new(uri.query());
         // Only the paths of 0.3 have its prefix.
         let of_path = match uri.path().starts_with("/a2a/v1/") {
@@ -76,12 +76,26 @@ impl Asked {
         let a2a =
             [kind, accepts].into_iter().flatten().any(|kind| kind.contains("application/a2a+json"));
         let media = if a2a { "application/a2a+json" } else { "application/json" };
-        let version = Version::asked(headers, &query).map_err(|fault| fault.rest())?;
+        let version = Version::asked(headers, &query)?;
         let version = version.unwrap_or(of_path);
-        let caller = Caller::new(app, principal, version, headers, &query);
-        let caller = caller.map_err(|error| Fault::from(error).rest())?;
-        caller.spoken().map_err(|fault| fault.rest())?;
-        Ok(Self { caller, binding: Binding::Rest(media) })
+        let caller = Caller::new(app, principal, version, headers, &query)?;
+        caller.spoken()?;
+        let binding = match version {
+            Version::V1 => Binding::Rest(media),
+            Version::V03 => Binding::Draft,
+        };
+        // The binding of 0.3 is a translation of this one.
+        let caller = Caller { version: Version::V1, ..caller };
+        Ok(Self { caller, binding })
+    }
+
+    /// A body as 1.0 has it.
+    fn body(&self, headers: &HeaderMap, body: &[u8]) -> Result<String, Fault> {
+        let text = body_text(headers, body)?;
+        match self.binding {
+            Binding::Draft => draft::request(text),
+            _ => Ok(text.to_owned()),
+        }
     }
 
     fn told(&self, answer: Result<Answer, Fault>) -> Response {
@@ -141,10 +155,11 @@ pub(super) async fn send(
     uri: Uri,
     headers: HeaderMap,
     Payload(body): Payload,
-) -> Result<Response, Response> {
+) -> Result<Response, Fault> {
     let asked = Asked::new(app, principal, &uri, &headers)?;
     let answer = async {
-        let doc = params(body_text(&headers, &body)?)?;
+        let text = asked.body(&headers, &body)?;
+        let doc = params(&text)?;
         sending::send(&asked.caller, doc.root()).await
     };
     Ok(asked.told(answer.await))
@@ -157,10 +172,11 @@ pub(super) async fn stream(
     uri: Uri,
     headers: HeaderMap,
     Payload(body): Payload,
-) -> Result<Response, Response> {
+) -> Result<Response, Fault> {
     let asked = Asked::new(app, principal, &uri, &headers)?;
     let answer = async {
-        let doc = params(body_text(&headers, &body)?)?;
+        let text = asked.body(&headers, &body)?;
+        let doc = params(&text)?;
         streaming::send(&asked.caller, doc.root(), &asked.binding).await
     };
     Ok(asked.told(answer.await))
@@ -172,7 +188,7 @@ pub(super) async fn list(
     Extension(principal): Extension<Principal>,
     uri: Uri,
     headers: HeaderMap,
-) -> Result<Response, Response> {
+) -> Result<Response, Fault> {
     let asked = Asked::new(app, principal, &uri, &headers)?;
     let text = from_query(uri.query(), &[]);
     let answer = async { tasks::list(&asked.caller, params(&text)?.root()).await };
@@ -186,7 +202,7 @@ pub(super) async fn get(
     Path(path): Path<String>,
     uri: Uri,
     headers: HeaderMap,
-) -> Result<Response, Response> {
+) -> Result<Response, Fault> {
     let asked = Asked::new(app, principal, &uri, &headers)?;
     let (caller, query) = (&asked.caller, uri.query());
     let answer = async {
@@ -222,11 +238,11 @@ pub(super) async fn act(
     uri: Uri,
     headers: HeaderMap,
     Payload(body): Payload,
-) -> Result<Response, Response> {
+) -> Result<Response, Fault> {
     let asked = Asked::new(app, principal, &uri, &headers)?;
     let caller = &asked.caller;
     let answer = async {
-        let text = body_text(&headers, &body)?;
+        let text = asked.body(&headers, &body)?;
         match Wanted::read(&path) {
             Wanted::Cancel(task) => {
                 caller.needs(Scope::Both)?;
@@ -238,7 +254,7 @@ pub(super) async fn act(
             }
             Wanted::Configs(task) => {
                 caller.needs(Scope::Both)?;
-                push::set_for(caller, task, params(text)?.root()).await
+                push::set_for(caller, task, params(&text)?.root()).await
             }
             Wanted::Task(task) => Err(Fault::no_task(task)),
             Wanted::Config(..) => Err(Fault::new(What::Method, "that is not done with POST")),
@@ -254,7 +270,7 @@ pub(super) async fn remove(
     Path(path): Path<String>,
     uri: Uri,
     headers: HeaderMap,
-) -> Result<Response, Response> {
+) -> Result<Response, Fault> {
     let asked = Asked::new(app, principal, &uri, &headers)?;
     let answer = async {
         match Wanted::read(&path) {
@@ -275,8 +291,13 @@ pub(super) async fn extended(
     Extension(principal): Extension<Principal>,
     uri: Uri,
     headers: HeaderMap,
-) -> Result<Response, Response> {
-    let asked = Asked::new(app, principal, &uri, &headers)?;
+) -> Result<Response, Fault> {
+    let mut asked = Asked::new(app, principal, &uri, &headers)?;
+    if let Binding::Draft = asked.binding {
+        // The card is read as JSON.
+        asked.caller.version = Version::V03;
+        asked.binding = Binding::Rest("application/json");
+    }
     Ok(asked.told(card::extended(&asked.caller)))
 }
 
