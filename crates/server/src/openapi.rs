@@ -192,6 +192,7 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
             &[],
         ),
         ("GET", "/envelopes") => (&[("query", "thread", "Which thread")], &FILTERS),
+        ("POST", "/process") => (&[LAST], &[]),
         ("POST", "/api/import") => {
             (&[DIALECT, ("query", "thread", "The id that the thread is to have")], &[])
         }
@@ -323,6 +324,9 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("POST", "/api/threads/{id}/actions/{action}/claim") => ("Claim", "Claimed"),
         ("GET", "/ping") => ("", "Ping"),
         ("POST", "/invocations") => ("Invocation", ""),
+        ("POST", "/process") => ("AgentRequest", ""),
+        ("POST", "/process/task") => ("AgentRequest", "AgentTask"),
+        ("GET", "/process/task/{task_id}") => ("", "AgentTaskStatus"),
         ("POST", "/api/threads/{id}/fork") => ("NewBranch", "MadeBranch"),
         ("POST", "/api/threads/{id}/promote") => ("Promotion", "Promoted"),
         ("GET", "/api/threads/{id}/diff") => ("", "Difference"),

@@ -42,6 +42,8 @@ fn surfaces() -> Vec<Surface> {
         ours(surface::envelope::action_routes()),
         Surface { routes: surface::envelope::routes(), errors: surface::envelope::told },
         ours(surface::looopy::routes()),
+        Surface { routes: surface::agent_api::routes(), errors: surface::agent_api::told },
+        Surface { routes: surface::mcp::routes(), errors: surface::mcp::told },
         ours(surface::operations::routes()),
     ]
 }

@@ -1,6 +1,8 @@
 //! One folder per protocol, each with its routes.
 
+pub(crate) mod agent_api;
 pub(crate) mod envelope;
 pub(crate) mod looopy;
+pub(crate) mod mcp;
 pub(crate) mod native;
 pub(crate) mod operations;

@@ -3,7 +3,7 @@
 pub(crate) mod acts;
 mod branch;
 pub(crate) mod events;
-mod lists;
+pub(crate) mod lists;
 mod many;
 pub(crate) mod messages;
 mod shares;

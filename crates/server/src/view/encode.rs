@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use selvedge_protocol::dialect::{self, Dialect, EncodeOptions, Encoding, Id};
+use selvedge_protocol::dialect::agent_api::LIVE;
+use selvedge_protocol::dialect::{self, Dialect, EncodeOptions, Encoding, Id, Target};
 use selvedge_protocol::json::from_utf8;
 use selvedge_protocol::record::{Framing, Role, split};
 use selvedge_store::{Batch, Entry, ReadError, Store, ThreadRef};
@@ -159,10 +160,14 @@ impl Encoder {
 
 impl Spelling {
     fn new(dialect: &'static Dialect) -> Self {
+        // Whoever reads it as it grows is to answer what it asks.
+        let target = (dialect.id == Id::AgentApi)
+            .then(|| Target { package: dialect.id.name().to_owned(), version: LIVE.to_owned() });
+        let options = EncodeOptions { target, ..EncodeOptions::default() };
         Self {
             dialect,
             retelling: Retelling::new(),
-            encoding: Encoding::new(dialect, &EncodeOptions::default()),
+            encoding: Encoding::new(dialect, &options),
             out: Vec::new(),
         }
     }

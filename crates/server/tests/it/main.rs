@@ -1,6 +1,7 @@
 //! What the server promises, over real connections.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod agent_api;
 mod agents;
 mod artifacts;
 mod auth;
@@ -15,6 +16,7 @@ mod invocations;
 mod lag;
 mod lists;
 mod matrix;
+mod mcp;
 mod operations;
 mod refuse;
 mod resume;

@@ -200,7 +200,7 @@ pub(super) fn new_id(root: Node<'_, '_>) -> Result<String, Error> {
 }
 
 /// The id in a member of that name, if it can be one; one is made if there is none.
-pub(super) fn named_id(given: Option<String>, name: &str) -> Result<String, Error> {
+pub(in crate::surface) fn named_id(given: Option<String>, name: &str) -> Result<String, Error> {
     let id = given.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
     if id.is_empty() || id.len() > 256 || id.contains(|c: char| c.is_control()) {
         let message = format!("`{name}` must have 1 to 256 bytes and no control characters");
