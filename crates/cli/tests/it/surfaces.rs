@@ -4,7 +4,11 @@
 //! A client is a program in `conformance/js` or `conformance/python`. It gets the server's URL,
 //! prints a line for each thing it saw work, and ends with 1 and the reason where one does not.
 
+mod agent_api;
+mod envelope;
 mod looopy;
+mod mcp;
+mod pydantic_ai;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
