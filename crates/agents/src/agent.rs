@@ -86,6 +86,7 @@ pub struct Worker {
 }
 
 /// An agent that this process runs.
+#[derive(Clone)]
 pub struct Agent {
     /// Names it in threads.
     pub id: String,

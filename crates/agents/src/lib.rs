@@ -13,6 +13,7 @@ pub mod runner;
 pub mod script;
 pub mod tool;
 pub mod turn;
+pub mod wish;
 
 pub use agent::{Agent, Coordination, Coordinator, Limits, Member, Mind, Saying, Trace, Worker};
 pub use credential::Vault;

@@ -41,6 +41,7 @@ use crate::journal::{Journal, JournalError, Thread, Writer, millis};
 use crate::model::failure::REJECTED;
 use crate::router;
 use crate::tool::builtin;
+use crate::wish::Wishes;
 
 /// How a turn was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +69,7 @@ pub struct Turn {
     raises: Raises,
     measure: Measure,
     hearing: Hearing,
+    wishes: Wishes,
     /// The action of the history that this turn answers.
     heard: usize,
     /// Tools at work for this turn, by their calls.
@@ -97,6 +99,7 @@ impl Turn {
             raises: Raises::default(),
             measure: Measure::default(),
             hearing: Hearing::default(),
+            wishes: Wishes::default(),
             heard: 0,
             tools: JoinSet::new(),
             running: HashSet::new(),
@@ -158,6 +161,9 @@ impl Turn {
         for (at, doc) in &docs {
             if let Some(event) = Event::parse(doc.root()) {
                 self.progress.apply(&event);
+                if let Some(wished) = self.wishes.apply(&event, &self.task, &self.agent) {
+                    self.agent = wished;
+                }
                 // What it is given it hears in its own words, and what it shared as a thought it
                 // knows from its own call.
                 let shared = event.get("providerName").is_some_and(|by| by.is(builtin::SHARED));

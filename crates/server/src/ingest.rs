@@ -1,10 +1,16 @@
 //! From a source in any dialect to events for the journal, with what the events cannot hold.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
-use selvedge_protocol::dialect::{self, DecodeOptions, Dialect, EncodeOptions, Encoding};
+use selvedge_protocol::dialect::{
+    self, DecodeOptions, Dialect, EncodeOptions, Encoding, Frames, Start,
+};
 use selvedge_protocol::journal::{Batch, Kind};
-use selvedge_protocol::json::{Doc, Node};
+use selvedge_protocol::json::{Doc, Node, from_utf8};
 use selvedge_store::Draft;
+
+use crate::{Error, ErrorCode};
 
 /// Events and bytes of one append.
 const EVENTS: usize = 2000;
@@ -46,6 +52,55 @@ pub(crate) fn ingest(from: &Dialect, source: &str, thread: Option<&str>) -> Inge
         done.appends.push(last);
     }
     done
+}
+
+/// An array of events in which a `{"dialect":…,"source":…}` stands for the events that the source
+/// means (`agent`: who spoke, where it does not say); anything else as it is.
+pub(crate) fn expanded(body: &[u8]) -> Result<Cow<'_, [u8]>, Error> {
+    // Most bodies name no dialect, and are not to be parsed twice.
+    let text = from_utf8(body).unwrap_or("");
+    if !text.contains("\"dialect\"") {
+        return Ok(Cow::Borrowed(body));
+    }
+    let Ok(doc) = Doc::parse(text) else { return Ok(Cow::Borrowed(body)) };
+    let is_source =
+        |item: Node<'_, '_>| item.get("kind").is_none() && item.get("dialect").is_some();
+    if !doc.root().is_array() || !doc.root().children().any(is_source) {
+        return Ok(Cow::Borrowed(body));
+    }
+    let mut events = Vec::new();
+    for (i, item) in doc.root().children().enumerate() {
+        if !is_source(item) {
+            events.push(item.raw().to_owned());
+            continue;
+        }
+        let wrong = |message: &str, name: &str| {
+            Error::new(ErrorCode::BadParameter, message).at(format!("/{i}/{name}"))
+        };
+        let name = item.get("dialect").and_then(Node::str);
+        let from = name.and_then(|name| dialect::named(&name));
+        let from = from.ok_or_else(|| wrong("there is no such dialect", "dialect"))?;
+        let source = item.some("source").ok_or_else(|| wrong("`source` is missing", "source"))?;
+        let text = source.str().unwrap_or_else(|| Cow::Borrowed(source.raw()));
+        let options = DecodeOptions {
+            agent: item.some("agent").and_then(Node::str).map(|agent| agent.into_owned()),
+            start: Start::Continue,
+            frames: Frames::Skip,
+            ..DecodeOptions::default()
+        };
+        let before = events.len();
+        dialect::decode(from, &options, &text, |batch| {
+            for event in batch.events.iter().filter(|event| event.kind() != Kind::ThreadCreated) {
+                let mut text = String::new();
+                event.write(&mut text);
+                events.push(text);
+            }
+        });
+        if events.len() == before {
+            return Err(wrong("nothing in it could be read", "source"));
+        }
+    }
+    Ok(Cow::Owned(format!("[{}]", events.join(",")).into_bytes()))
 }
 
 /// Journal lines in the making.

@@ -222,6 +222,7 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
         ),
         ("GET", "/ai-sdk/chat/{id}" | "/ai-sdk/chat/{id}/stream") => (&[AI_SDK], &FILTERS),
         ("GET", "/envelopes") => (&[("query", "thread", "Which thread")], &FILTERS),
+        ("POST", "/process") => (&[LAST], &[]),
         ("POST", "/api/import") => {
             (&[DIALECT, ("query", "thread", "The id that the thread is to have")], &[])
         }
@@ -365,6 +366,9 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("POST", "/ai-sdk/chat/{id}/stop") | ("DELETE", "/ai-sdk/chat/{id}/stream") => {
             ("", "Stopped")
         }
+        ("POST", "/process") => ("AgentRequest", ""),
+        ("POST", "/process/task") => ("AgentRequest", "AgentTask"),
+        ("GET", "/process/task/{task_id}") => ("", "AgentTaskStatus"),
         ("POST", "/api/threads/{id}/fork") => ("NewBranch", "MadeBranch"),
         ("POST", "/api/threads/{id}/promote") => ("Promotion", "Promoted"),
         ("GET", "/api/threads/{id}/diff") => ("", "Difference"),

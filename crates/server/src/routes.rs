@@ -45,6 +45,8 @@ fn surfaces() -> Vec<Surface> {
         Surface { routes: surface::a2a::rpc_routes(), errors: surface::a2a::rpc_told },
         Surface { routes: surface::a2a::rest_routes(), errors: surface::a2a::rest_told },
         Surface { routes: surface::ai_sdk::routes(), errors: surface::ai_sdk::told },
+        Surface { routes: surface::agent_api::routes(), errors: surface::agent_api::told },
+        Surface { routes: surface::mcp::routes(), errors: surface::mcp::told },
         ours(surface::operations::routes()),
     ]
 }

@@ -2,7 +2,9 @@
 
 pub(crate) mod a2a;
 pub(crate) mod ai_sdk;
+pub(crate) mod agent_api;
 pub(crate) mod envelope;
 pub(crate) mod looopy;
+pub(crate) mod mcp;
 pub(crate) mod native;
 pub(crate) mod operations;

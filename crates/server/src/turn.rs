@@ -162,7 +162,9 @@ impl Turn {
                     continue;
                 }
                 if until != Until::RestNow && rests.values().all(|rest| *rest) {
-                    return seen;
+                    // What else the same append says of it belongs to it.
+                    let same = page.entries.iter().rfind(|other| other.append == entry.append);
+                    return same.map_or(seen, |last| last.seq);
                 }
             }
             if page.entries.is_empty() {

@@ -6,7 +6,11 @@
 
 mod a2a;
 mod ai_sdk;
+mod agent_api;
+mod envelope;
 mod looopy;
+mod mcp;
+mod pydantic_ai;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

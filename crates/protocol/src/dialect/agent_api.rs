@@ -9,6 +9,8 @@ mod response;
 mod validate;
 mod write;
 
+pub use encode::LIVE;
+
 use super::{Carrier, Dialect, Id, JsonRecords};
 use crate::record::Framing;
 

@@ -67,6 +67,10 @@ fn part(node: Node<'_, '_>) -> Option<Part> {
     if let Some(text) = text("text") {
         return Some(Part::Text(text));
     }
+    if let Some(data) = node.some("data").filter(|data| data.is_object() || data.is_array()) {
+        // Models read data as they read text.
+        return Some(Part::Text(data.raw().to_owned()));
+    }
     let media_type = text("media_type").filter(|m| !m.is_empty());
     let name = text("name");
     let data = text("image_base64").or_else(|| text("data"));

@@ -98,6 +98,18 @@ pub(super) fn components() -> Value {
             ("parts", list(any_object.clone())),
         ], &[("metadata", json!({}))])),
         "Stopped": object(&[("stopped", list(text.clone()))], &[]),
+        "AgentRequest": object(&[("input", list(any_object.clone()))], &[
+            ("session_id", text.clone()), ("stream", json!({"type": "boolean"})),
+            ("id", text.clone()), ("user_id", text.clone()), ("model", text.clone()),
+            ("tools", list(any_object.clone())), ("temperature", json!({"type": "number"})),
+            ("top_p", json!({"type": "number"})), ("max_tokens", count.clone()),
+        ]),
+        "AgentTask": object(&[("task_id", text.clone()), ("status", text.clone()),
+            ("queue", text.clone()), ("message", text.clone())], &[]),
+        "AgentTaskStatus": object(&[
+            ("status", json!({"enum": ["pending", "running", "finished", "error"]})),
+            ("result", json!({"type": ["object", "string", "null"]})),
+        ], &[]),
         "NewMessage": object(&[("content", json!({"type": ["string", "array"]}))], &[
             ("to", json!({"anyOf": [text, list(text.clone())],
                 "description": "Agents that are to answer; those of the thread unless told"})),

@@ -3,7 +3,7 @@
 pub(crate) mod acts;
 pub(crate) mod branch;
 pub(crate) mod events;
-mod lists;
+pub(crate) mod lists;
 mod many;
 pub(crate) mod messages;
 mod shares;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use selvedge_protocol::dialect::agent_api::LIVE;
 use selvedge_protocol::dialect::{self, Dialect, EncodeOptions, Encoding, Id};
 use selvedge_protocol::json::from_utf8;
 use selvedge_protocol::record::{Framing, Role, split};
@@ -58,6 +59,8 @@ impl Encoder {
     pub(super) fn new(kind: &Kind, epoch: u64) -> Self {
         let (id, version) = match kind.format {
             Format::Native => (None, None),
+            // Whoever reads it as it grows is to answer what it asks.
+            Format::Dialect(Id::AgentApi) => (Some(Id::AgentApi), Some(LIVE)),
             Format::Dialect(id) => (Some(id), None),
             Format::Version(id, version) => (Some(id), Some(version)),
         };

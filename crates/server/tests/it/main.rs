@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod a2a;
+mod agent_api;
 mod agents;
 mod ai_sdk;
 mod artifacts;
@@ -17,6 +18,7 @@ mod invocations;
 mod lag;
 mod lists;
 mod matrix;
+mod mcp;
 mod operations;
 mod refuse;
 mod resume;

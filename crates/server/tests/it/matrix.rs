@@ -78,6 +78,9 @@ fn path(route: &Route, whose: Whose, shared: &Shared) -> String {
             "{share}" => &shared.id,
             "{token}" if whose == Whose::Own => &shared.token,
             "{token}" => "sh_0000000000000000000000000000000000000000000000000000000000000000",
+            // A turn in the queue is known by its session and the entry that made it.
+            "{task_id}" if whose == Whose::Own => "own~2",
+            "{task_id}" => "foreign~2",
             part if part.starts_with('{') => id,
             part => part,
         });

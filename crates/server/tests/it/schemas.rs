@@ -49,6 +49,10 @@ fn body(method: &Method, path: &str) -> Option<Value> {
             "intent": "plan", "task": "t", "content": {"type": "text", "text": "hello"},
         }),
         ("POST", "/api/threads/{id}/actions/{action}/claim") => json!({"agent": "ada"}),
+        ("POST", "/process" | "/process/task") => json!({
+            "model": "ada", "session_id": "agent-api",
+            "input": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
+        }),
         ("POST", "/invocations") => json!({"prompt": "hello"}),
         ("POST", "/ai-sdk/chat") => json!({
             "id": "chat", "trigger": "submit-message", "agent": "ada",
@@ -136,6 +140,7 @@ async fn answers_are_what_the_description_says() {
             .split('/')
             .map(|part| match part {
                 "{token}" => shared["token"].as_str().unwrap(),
+                "{task_id}" => "own~2",
                 part if part.starts_with('{') => "own",
                 part => part,
             })

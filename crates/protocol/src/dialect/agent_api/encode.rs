@@ -6,6 +6,9 @@ use crate::journal::Batch;
 use crate::journal::flow::{Flow, Out, Paused};
 use crate::sse;
 
+/// The version that is written for readers who are to answer: see [`Form::Live`].
+pub const LIVE: &str = "live";
+
 /// Writes events of any dialect as responses.
 pub(super) struct Writer {
     flow: Flow,
@@ -26,7 +29,12 @@ enum Last {
 impl Writer {
     pub(super) fn new(options: &EncodeOptions) -> Self {
         let folded = options.target.as_ref().is_some_and(|t| t.version == "folded");
-        let form = if folded { Form::Folded } else { Form::Stream };
+        let live = options.target.as_ref().is_some_and(|t| t.version == LIVE);
+        let form = match (folded, live) {
+            (true, _) => Form::Folded,
+            (false, true) => Form::Live,
+            (false, false) => Form::Stream,
+        };
         Self {
             flow: Flow::new(),
             stage: Stage::new(form, options.thread_id.as_deref()),
@@ -38,7 +46,7 @@ impl Writer {
     fn drain(&mut self, out: &mut Records) {
         for record in self.stage.take() {
             match self.form {
-                Form::Stream => out.item(sse::write(None, None, &record)),
+                Form::Stream | Form::Live => out.item(sse::write(None, None, &record)),
                 Form::Folded => out.item(record),
             }
         }

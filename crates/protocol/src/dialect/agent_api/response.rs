@@ -16,6 +16,9 @@ use crate::time;
 pub(super) enum Form {
     /// Every step of a response.
     Stream,
+    /// Every step of a response, which ends (`incomplete`) when its task says that it waits:
+    /// whoever reads it is to answer. What comes of that is a response of the same id.
+    Live,
     /// Only the response that it comes to.
     Folded,
 }
@@ -33,6 +36,8 @@ pub(super) struct Stage {
     waiting: Vec<(String, Event<'static>)>,
     /// Labels of MCP servers, by call.
     servers: HashMap<String, Raw<'static>>,
+    /// Names and arguments of calls, which may have to be agreed to.
+    calls: HashMap<String, write::Called>,
     now: i64,
 }
 
@@ -104,6 +109,7 @@ impl Stage {
             agents: HashMap::new(),
             waiting: Vec::new(),
             servers: HashMap::new(),
+            calls: HashMap::new(),
             now: 0,
         }
     }
@@ -128,9 +134,13 @@ impl Stage {
         {
             self.now = millis.div_euclid(1000);
         }
+        if self.session.is_none() {
+            self.session = event.and_then(|e| e.get("contextId")).map(|id| text(id));
+        }
         match signal {
             Signal::RunStarted { agent, parent } => self.run_started(task, agent, parent),
-            Signal::RunWaiting { .. } | Signal::StepStarted => {}
+            Signal::RunWaiting { .. } => self.run_waiting(task, event),
+            Signal::StepStarted => {}
             Signal::RunFinished { outcome } => self.run_finished(task, event, &outcome),
             Signal::StepFinished => self.usage(task, event),
             Signal::TextStarted { id } => self.text_started(task, &id, "message", event),
@@ -184,6 +194,13 @@ impl Stage {
             let code = event.and_then(code);
             let message = format!("\"{message}\"");
             self.error(task, code.as_deref(), &message);
+        }
+    }
+
+    fn run_waiting(&mut self, task: &str, event: Option<&Event<'_>>) {
+        let says = event.is_some_and(|e| e.kind() == Kind::TaskStatus) && self.form == Form::Live;
+        if says && self.response.as_ref().is_some_and(|r| r.task == task) {
+            self.end(&Outcome::Waiting, None);
         }
     }
 
@@ -306,14 +323,14 @@ impl Stage {
             .raw("usage", &usage)
             .raw("session_id", &session)
             .end();
-        if form == Form::Stream || !begins {
+        if form != Form::Folded || !begins {
             self.out.push(record);
         }
     }
 
     /// Writes a record of a message or a content.
     fn step(&mut self, record: String) {
-        if self.form == Form::Stream {
+        if self.form != Form::Folded {
             self.out.push(record);
         }
     }
@@ -346,12 +363,7 @@ impl Stage {
 
     fn event(&mut self, task: &str, event: &Event<'_>) {
         match event.kind() {
-            Kind::ThreadCreated => {
-                if let Some(id) = event.get("contextId").filter(|_| self.session.is_none()) {
-                    self.session = Some(text(id));
-                }
-                return;
-            }
+            Kind::ThreadCreated => return,
             Kind::LlmUsage => return self.usage(task, Some(event)),
             Kind::SubtaskCreated => {
                 if let Some(subtask) = event.get("subtaskId").filter(|s| s.as_str() != task) {
@@ -361,7 +373,8 @@ impl Stage {
             }
             _ => {}
         }
-        let Some(said) = write::said(event) else { return };
+        let call = event.get("toolCallId").and_then(|id| self.calls.get(&text(id)));
+        let Some(said) = write::said(event, call) else { return };
         if self.response.is_none() {
             self.waiting.push((task.to_owned(), event.to_owned()));
             return;

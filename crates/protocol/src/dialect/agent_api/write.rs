@@ -13,8 +13,14 @@ pub(super) struct Said {
     pub(super) contents: Vec<Content>,
 }
 
-/// The message that an event becomes; `None` if it becomes none.
-pub(super) fn said(event: &Event<'_>) -> Option<Said> {
+/// A call that was made, as JSON strings.
+pub(super) struct Called {
+    pub(super) name: String,
+    pub(super) arguments: String,
+}
+
+/// The message that an event, perhaps about a call, becomes; `None` if it becomes none.
+pub(super) fn said(event: &Event<'_>, call: Option<&Called>) -> Option<Said> {
     let (kind, role, contents) = match event.kind() {
         Kind::Message => {
             let role = match event.get("role").and_then(Raw::body) {
@@ -31,7 +37,7 @@ pub(super) fn said(event: &Event<'_>) -> Option<Said> {
             ("message", role, contents)
         }
         Kind::InputRequired | Kind::ToolInputRequired | Kind::AuthRequired => {
-            ("mcp_approval_request", "assistant", vec![ask(event)])
+            ("mcp_approval_request", "assistant", vec![ask(event, call)])
         }
         Kind::InputReceived | Kind::AuthCompleted => {
             ("mcp_approval_response", "user", vec![answer(event)])
@@ -120,6 +126,10 @@ fn part(node: Node<'_, '_>) -> Option<Content> {
         "audio" => media(node, "audio"),
         "video" => media(node, "video"),
         "file" => media(node, "file"),
+        "data" => {
+            let data = node.some("data").filter(|d| d.is_object())?;
+            Some(Content::new("data", "data", data.raw()))
+        }
         _ => None,
     }
 }
@@ -186,13 +196,15 @@ fn class(node: Node<'_, '_>) -> &'static str {
 }
 
 /// A question: what would run, or what is asked.
-fn ask(event: &Event<'_>) -> Content {
+fn ask(event: &Event<'_>, call: Option<&Called>) -> Content {
     let id = event.get("inputId").or(event.get("authId"));
     let id = id.filter(|i| i.body().is_some()).map_or("\"input\"", |i| i.as_str());
     let meta = |key: &str| event.at("metadata", key).filter(|v| v.body().is_some());
     let kind = event.get("inputType").or(event.get("authType"));
-    let name = meta("/toolName").map(|n| n.to_string());
-    let arguments = meta("/arguments").map(|a| a.to_string()).unwrap_or_else(|| {
+    let call = call.filter(|_| kind.is_some_and(|k| k.is("confirmation")));
+    let name = meta("/toolName").map(|n| n.to_string()).or(call.map(|c| c.name.clone()));
+    let arguments = meta("/arguments").map(|a| a.to_string());
+    let arguments = arguments.or(call.map(|c| c.arguments.clone())).unwrap_or_else(|| {
         let known = ["prompt", "toolCallId", "options", "schema", "provider", "scopes", "authUrl"];
         let asked = known.iter().fold(Object::new(), |o, name| o.some(name, event.get(name)));
         quote(&asked.end())

@@ -19,6 +19,7 @@ use crate::auth::{Principal, Scope};
 pub(crate) use crate::clock::now;
 use crate::event::Stamp;
 use crate::extract::{Id, Payload};
+use crate::ingest::expanded;
 use crate::query::Query;
 use crate::view::{Filter, Sieve, Start};
 use crate::{App, Error, ErrorCode};
@@ -43,7 +44,7 @@ pub(crate) async fn append(
         Some(held) => stamp.of(&held.lease.task, &held.lease.agent),
         None => stamp,
     };
-    let drafts = app.options().coalesce.apply(stamp.events(&body)?);
+    let drafts = app.options().coalesce.apply(stamp.events(&expanded(&body)?)?);
     may_say(&principal, &drafts)?;
     let mut append = Append::new(principal.thread(&id), drafts);
     append.key = key(&headers, &body)?;

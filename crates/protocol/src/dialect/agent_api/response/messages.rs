@@ -197,6 +197,8 @@ impl Stage {
         };
         let server = self.servers.get(&key).cloned();
         let written = write::as_string(arguments);
+        let called = write::Called { name: message.name.clone(), arguments: written.clone() };
+        self.calls.insert(key.clone(), called);
         let contents = vec![write::call(&key, &message.name, &written, server.as_deref())];
         self.close(message, End { contents, error: None });
     }

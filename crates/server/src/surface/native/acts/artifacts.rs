@@ -8,7 +8,7 @@ mod diff;
 mod table;
 mod write;
 
-pub(super) use content::download;
+pub(crate) use content::download;
 pub(super) use diff::diff;
 pub(super) use write::put;
 
