@@ -44,6 +44,21 @@ const LEASE: Parameter =
 const ONCE: Parameter =
     ("header", "Idempotency-Key", "The same key and body get the first answer again");
 
+/// Lists as OpenAI has them, and what their pages are asked for by.
+const V1_LISTS: [&str; 5] = [
+    "/v1/threads",
+    "/v1/threads/{id}/runs",
+    "/v1/threads/{id}/runs/{run}/steps",
+    "/v1/assistants",
+    "/v1/files",
+];
+const V1_PAGE: [Parameter; 4] = [
+    ("query", "after", "Only what comes after the item of this id"),
+    ("query", "before", "Only what comes before the item of this id"),
+    ("query", "order", "`asc`, or `desc` unless told"),
+    LIMIT,
+];
+
 /// The parameters of a route besides those in its path.
 fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Parameter]) {
     let (own, filters): (&[Parameter], &'static [Parameter]) = match (method.as_str(), path) {
@@ -192,6 +207,13 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
             &[],
         ),
         ("GET", "/envelopes") => (&[("query", "thread", "Which thread")], &FILTERS),
+        ("GET", "/v1/threads/{id}/stream/{run}") => (&[AFTER, LAST], &[]),
+        ("GET", "/v1/threads/{id}/messages") => {
+            let run = ("query", "run_id", "Only those of this run");
+            return (V1_PAGE.iter().copied().chain([run]).collect(), &[]);
+        }
+        ("GET", path) if V1_LISTS.contains(&path) => (&V1_PAGE, &[]),
+        ("POST", path) if path.starts_with("/v1/") => (&[ONCE], &[]),
         ("POST", "/api/import") => {
             (&[DIALECT, ("query", "thread", "The id that the thread is to have")], &[])
         }
@@ -230,6 +252,12 @@ pub fn document() -> String {
                     "content": {"application/json": {
                         "schema": {"$ref": "#/components/schemas/Error"}
                     }}
+                },
+                "OpenaiError": {
+                    "description": "What went wrong, as OpenAI tells it",
+                    "content": {"application/json": {
+                        "schema": {"$ref": "#/components/schemas/OpenaiError"}
+                    }}
                 }
             }
         }
@@ -257,12 +285,13 @@ fn operation(route: &Route) -> Value {
         }
         None => json!({"description": "Done"}),
     };
+    let wrong = if route.path.starts_with("/v1/") { "OpenaiError" } else { "Error" };
     let mut operation = json!({
         "operationId": name(route),
         "summary": route.about,
         "responses": {
             "2XX": done,
-            "default": {"$ref": "#/components/responses/Error"}
+            "default": {"$ref": format!("#/components/responses/{wrong}")}
         }
     });
     if let Some(members) = operation.as_object_mut() {

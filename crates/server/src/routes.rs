@@ -42,6 +42,10 @@ fn surfaces() -> Vec<Surface> {
         ours(surface::envelope::action_routes()),
         Surface { routes: surface::envelope::routes(), errors: surface::envelope::told },
         ours(surface::looopy::routes()),
+        Surface {
+            routes: surface::openai_threads::routes(),
+            errors: surface::openai_threads::told,
+        },
         ours(surface::operations::routes()),
     ]
 }

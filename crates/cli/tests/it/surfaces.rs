@@ -5,6 +5,7 @@
 //! prints a line for each thing it saw work, and ends with 1 and the reason where one does not.
 
 mod looopy;
+mod openai;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -16,6 +16,10 @@ pub(super) fn components() -> Value {
     let mut all = json!({
         "Event": event(),
         "Error": error(),
+        "OpenaiError": object(&[("error", object(&[
+            ("message", text.clone()), ("type", text.clone()), ("param", maybe.clone()),
+            ("code", maybe.clone()),
+        ], &[]))], &[]),
         "Cursor": {"type": "string", "pattern": "^[0-9]+\\.[0-9]+$", "description": "`<epoch>.<seq>`"},
         "Health": object(&[("status", json!({"enum": ["ok", "unavailable"]}))], &[]),
         "NewThread": object(&[], &[

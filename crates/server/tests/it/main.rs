@@ -15,6 +15,7 @@ mod invocations;
 mod lag;
 mod lists;
 mod matrix;
+mod openai_threads;
 mod operations;
 mod refuse;
 mod resume;

@@ -3,7 +3,7 @@
 //! Invariant: what an act needs to be so is judged by the store's writer together with the append
 //! ([`selvedge_store::Guard`]), never here alone.
 
-mod artifacts;
+pub(crate) mod artifacts;
 pub(crate) mod auths;
 pub(crate) mod cancel;
 pub(crate) mod inputs;

@@ -8,8 +8,9 @@ mod diff;
 mod table;
 mod write;
 
-pub(super) use content::download;
+pub(crate) use content::download;
 pub(super) use diff::diff;
+pub(crate) use write::file_events;
 pub(super) use write::put;
 
 use axum::Extension;
