@@ -6,6 +6,7 @@
 
 mod acts;
 mod schema;
+mod surfaces;
 
 use http::Method;
 use serde_json::{Map, Value, json};
@@ -45,6 +46,21 @@ const LEASE: Parameter =
     ("header", "Selvedge-Lease", "The lease of the task that the caller works on");
 const ONCE: Parameter =
     ("header", "Idempotency-Key", "The same key and body get the first answer again");
+
+/// Lists as OpenAI has them, and what their pages are asked for by.
+const V1_LISTS: [&str; 5] = [
+    "/v1/threads",
+    "/v1/threads/{id}/runs",
+    "/v1/threads/{id}/runs/{run}/steps",
+    "/v1/assistants",
+    "/v1/files",
+];
+const V1_PAGE: [Parameter; 4] = [
+    ("query", "after", "Only what comes after the item of this id"),
+    ("query", "before", "Only what comes before the item of this id"),
+    ("query", "order", "`asc`, or `desc` unless told"),
+    LIMIT,
+];
 
 /// The parameters of a route besides those in its path.
 fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Parameter]) {
@@ -223,6 +239,13 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
         ("GET", "/ai-sdk/chat/{id}" | "/ai-sdk/chat/{id}/stream") => (&[AI_SDK], &FILTERS),
         ("GET", "/envelopes") => (&[("query", "thread", "Which thread")], &FILTERS),
         ("POST", "/process") => (&[LAST], &[]),
+        ("GET", "/v1/threads/{id}/stream/{run}") => (&[AFTER, LAST], &[]),
+        ("GET", "/v1/threads/{id}/messages") => {
+            let run = ("query", "run_id", "Only those of this run");
+            return (V1_PAGE.iter().copied().chain([run]).collect(), &[]);
+        }
+        ("GET", path) if V1_LISTS.contains(&path) => (&V1_PAGE, &[]),
+        ("POST", path) if path.starts_with("/v1/") => (&[ONCE], &[]),
         ("POST", "/api/import") => {
             (&[DIALECT, ("query", "thread", "The id that the thread is to have")], &[])
         }
@@ -243,6 +266,12 @@ pub fn document() -> String {
             path.insert(route.method.as_str().to_lowercase(), operation(&route));
         }
     }
+    let mut responses = surfaces::responses();
+    let error = json!({
+        "description": "What went wrong; see docs/errors.md for every code",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    });
+    responses.insert("Error".to_owned(), error);
     let document = json!({
         "openapi": "3.1.0",
         "info": {
@@ -258,14 +287,7 @@ pub fn document() -> String {
                 "query": {"type": "apiKey", "in": "query", "name": "access_token"}
             },
             "schemas": schema::components(),
-            "responses": {
-                "Error": {
-                    "description": "What went wrong; see docs/errors.md for every code",
-                    "content": {"application/json": {
-                        "schema": {"$ref": "#/components/schemas/Error"}
-                    }}
-                }
-            }
+            "responses": responses
         }
     });
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
@@ -291,12 +313,13 @@ fn operation(route: &Route) -> Value {
         }
         None => json!({"description": "Done"}),
     };
+    let wrong = surfaces::wrong(route.path);
     let mut operation = json!({
         "operationId": name(route),
         "summary": route.about,
         "responses": {
             "2XX": done,
-            "default": {"$ref": "#/components/responses/Error"}
+            "default": {"$ref": format!("#/components/responses/{wrong}")}
         }
     });
     if let Some(members) = operation.as_object_mut() {

@@ -2,7 +2,7 @@
 
 use selvedge_protocol::dialect::{self, DecodeOptions, Decoder};
 use selvedge_protocol::journal::Batch;
-use selvedge_protocol::json::from_utf8;
+use selvedge_protocol::json::{Raw, from_utf8};
 use selvedge_protocol::record::Record;
 use selvedge_protocol::time;
 use selvedge_store::Entry;
@@ -15,11 +15,19 @@ pub(crate) struct Retelling {
     /// The first entry of the record that is being gathered, and which of its events pass.
     first: Option<u64>,
     passed: Vec<bool>,
+    /// The thread, where the event that says so may not be seen: the next one says it.
+    context: Option<Raw<'static>>,
 }
 
 impl Retelling {
     pub(crate) fn new() -> Self {
-        Self { decoder: journal(), line: String::new(), first: None, passed: Vec::new() }
+        Self {
+            decoder: journal(),
+            line: String::new(),
+            first: None,
+            passed: Vec::new(),
+            context: None,
+        }
     }
 
     /// Takes in an entry, which the reader may see or not. Where it completes a record, passes the
@@ -34,17 +42,26 @@ impl Retelling {
             self.decoder = journal();
             self.first = None;
             self.passed.clear();
+            self.context = None;
         }
         self.first.get_or_insert(entry.seq);
         self.passed.push(passes);
         write_line(entry, &mut self.line);
-        let Self { decoder, line, passed, .. } = self;
+        let Self { decoder, line, passed, context, .. } = self;
         let mut complete = false;
         decoder.record(Record::alone(line), &mut |mut batch| {
             complete = true;
             if !passed.iter().all(|passed| *passed) {
                 // A record that may not be seen whole is told by what may be seen of it.
+                let said = batch.events.iter().find_map(|event| event.get("contextId"));
+                *context = said.map(Raw::to_owned).or(context.take());
                 batch.retain(|at| passed.get(at).copied().unwrap_or(false));
+            }
+            if let Some(first) = batch.events.first_mut()
+                && let Some(context) = context.take()
+                && first.get("contextId").is_none()
+            {
+                first.set("contextId", context);
             }
             sink(&batch);
         });

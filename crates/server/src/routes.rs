@@ -47,6 +47,10 @@ fn surfaces() -> Vec<Surface> {
         Surface { routes: surface::ai_sdk::routes(), errors: surface::ai_sdk::told },
         Surface { routes: surface::agent_api::routes(), errors: surface::agent_api::told },
         Surface { routes: surface::mcp::routes(), errors: surface::mcp::told },
+        Surface {
+            routes: surface::openai_threads::routes(),
+            errors: surface::openai_threads::told,
+        },
         ours(surface::operations::routes()),
     ]
 }

@@ -272,7 +272,10 @@ impl Following {
 }
 
 /// The frames of a piece of a stream, as another writes them.
-fn rewritten(bytes: &[u8], write: &mut (dyn FnMut(&Frame<'_>, &mut String) + Send)) -> Bytes {
+pub(crate) fn rewritten(
+    bytes: &[u8],
+    write: &mut (dyn FnMut(&Frame<'_>, &mut String) + Send),
+) -> Bytes {
     let mut out = String::with_capacity(bytes.len() + bytes.len() / 4);
     for frame in from_utf8(bytes).unwrap_or("").split_inclusive("\n\n") {
         let field = |name| frame.lines().find_map(|line| line.strip_prefix(name));

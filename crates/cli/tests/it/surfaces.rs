@@ -5,11 +5,12 @@
 //! prints a line for each thing it saw work, and ends with 1 and the reason where one does not.
 
 mod a2a;
-mod ai_sdk;
 mod agent_api;
+mod ai_sdk;
 mod envelope;
 mod looopy;
 mod mcp;
+mod openai;
 mod pydantic_ai;
 
 use std::path::{Path, PathBuf};

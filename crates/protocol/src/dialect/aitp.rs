@@ -4,6 +4,7 @@ mod ask;
 mod capability;
 mod decode;
 mod encode;
+pub mod exchange;
 mod question;
 mod validate;
 

@@ -75,41 +75,6 @@ pub(super) fn components() -> Value {
             ("duplicate", json!({"type": "boolean", "description": "The same key and body were appended before"})),
         ], &[("leaseExpiresAt", json!({"type": "string", "format": "date-time",
             "description": "Of the lease that the request named"}))]),
-        "Ping": object(&[
-            ("status", json!({"enum": ["Healthy", "HealthyBusy"]})),
-            ("time_of_last_update", count.clone()),
-        ], &[]),
-        "Invocation": object(&[], &[
-            ("type", json!({"enum": ["prompt", "resume"]})), ("prompt", text.clone()),
-            ("inputs", list(object(&[("inputId", text.clone()), ("value", json!({}))], &[]))),
-            ("credentials", list(object(
-                &[("authId", text.clone()), ("credential", text.clone())], &[],
-            ))),
-            ("metadata", any_object.clone()),
-        ]),
-        "ChatRequest": object(&[
-            ("id", text.clone()), ("messages", named("UiMessages")),
-        ], &[
-            ("trigger", json!({"enum": ["submit-message", "regenerate-message"]})),
-            ("messageId", text.clone()), ("agent", text.clone()),
-        ]),
-        "UiMessages": list(object(&[
-            ("id", text.clone()), ("role", json!({"enum": ["system", "user", "assistant"]})),
-            ("parts", list(any_object.clone())),
-        ], &[("metadata", json!({}))])),
-        "Stopped": object(&[("stopped", list(text.clone()))], &[]),
-        "AgentRequest": object(&[("input", list(any_object.clone()))], &[
-            ("session_id", text.clone()), ("stream", json!({"type": "boolean"})),
-            ("id", text.clone()), ("user_id", text.clone()), ("model", text.clone()),
-            ("tools", list(any_object.clone())), ("temperature", json!({"type": "number"})),
-            ("top_p", json!({"type": "number"})), ("max_tokens", count.clone()),
-        ]),
-        "AgentTask": object(&[("task_id", text.clone()), ("status", text.clone()),
-            ("queue", text.clone()), ("message", text.clone())], &[]),
-        "AgentTaskStatus": object(&[
-            ("status", json!({"enum": ["pending", "running", "finished", "error"]})),
-            ("result", json!({"type": ["object", "string", "null"]})),
-        ], &[]),
         "NewMessage": object(&[("content", json!({"type": ["string", "array"]}))], &[
             ("to", json!({"anyOf": [text, list(text.clone())],
                 "description": "Agents that are to answer; those of the thread unless told"})),
@@ -228,6 +193,7 @@ pub(super) fn components() -> Value {
     });
     if let Some(all) = all.as_object_mut() {
         all.extend(super::acts::components());
+        all.extend(super::surfaces::components());
     }
     all
 }

@@ -34,6 +34,13 @@ pub(crate) struct Place {
     pub(crate) records: usize,
 }
 
+impl Place {
+    /// Behind an entry of a thread.
+    pub(crate) fn of(thread: &ThreadRef, seq: u64) -> Self {
+        Self { cursor: Cursor { epoch: thread.epoch, seq }, records: 0 }
+    }
+}
+
 impl FromStr for Start {
     type Err = Error;
 

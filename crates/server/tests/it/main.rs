@@ -19,6 +19,7 @@ mod lag;
 mod lists;
 mod matrix;
 mod mcp;
+mod openai_threads;
 mod operations;
 mod refuse;
 mod resume;

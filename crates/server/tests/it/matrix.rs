@@ -113,6 +113,7 @@ fn seed(id: &str) -> String {
     let event = |rest: &str| format!("{{\"taskId\":\"{id}\",{rest}}}").replace("ID", id);
     let all = [
         event(r#""kind":"task-created","initiator":"user""#),
+        event(r#""kind":"step-started","stepId":"ID""#),
         event(
             r#""kind":"message","messageId":"ID","role":"agent","content":"","intent":"plan",
             "outputs":{"next_actions":[{"intent":"execute","task":"x"}]}"#,

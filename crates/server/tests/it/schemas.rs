@@ -68,7 +68,9 @@ fn body(method: &Method, path: &str) -> Option<Value> {
             {"part_kind": "user-prompt", "content": "hi", "timestamp": "2026-01-01T00:00:00Z"}]}]),
         ("POST", "/api/threads/{id}/inputs/{inputId}") => json!({"value": true, "userId": "u"}),
         ("POST", "/api/threads/{id}/auths/{authId}") => json!({"userId": "u"}),
-        ("POST", path) if path.ends_with("/cancel") => json!({"reason": "enough"}),
+        ("POST", path) if path.starts_with("/api/") && path.ends_with("/cancel") => {
+            json!({"reason": "enough"})
+        }
         ("PUT", path) if path.ends_with("/content") => json!({"a": 2}),
         _ => return None,
     })

@@ -89,6 +89,13 @@ pub struct Summary {
     pub pending: u64,
 }
 
+impl Summary {
+    /// Where a list that is read on goes on after this line.
+    pub fn place(&self) -> Place {
+        Place::of([self.updated, self.num])
+    }
+}
+
 /// Someone who takes part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Participant {

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use super::ask::{Asked, By};
 use super::capability;
 use super::decode::object;
+use super::exchange::Declared;
 use super::question;
 use crate::dialect::{EncodeOptions, Encoder, Records};
 use crate::journal::transcript::{Action, ActionKind, Transcript};
@@ -108,7 +109,7 @@ impl Writer {
     /// The messages of the thread, in order.
     fn drafts(&self) -> Vec<Draft> {
         let asked = self.asked();
-        let mut questions = question::Questions::default();
+        let mut questions = self.questions();
         let mut asks = self.asks.iter().peekable();
         let mut drafts = Vec::new();
         let actions = self.transcript.actions();
@@ -165,6 +166,20 @@ impl Writer {
             }
         }
         found
+    }
+
+    /// Questions as the user's side can be asked them: by what it has declared, if anyone has.
+    fn questions(&self) -> question::Questions {
+        let declares = |actor: &&Actor| {
+            actor.capabilities.is_some() && actor.role.as_ref().is_none_or(|r| !r.is("agent"))
+        };
+        let mut parties = self.actors.iter().filter(declares).peekable();
+        if parties.peek().is_none() {
+            return question::Questions::default();
+        }
+        let mut declared = Declared::new();
+        parties.for_each(|actor| declared.add(actor.capabilities.as_ref()));
+        question::Questions::among(declared)
     }
 
     /// The participant that a role usually means.

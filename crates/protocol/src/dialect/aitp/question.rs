@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use super::capability::{Capability, DECISION_TYPES};
 use super::decode::object;
+use super::exchange::Declared;
 use crate::journal::Event;
 use crate::json::{Node, NodeKind, Raw, quote};
 
@@ -16,6 +17,8 @@ use crate::json::{Node, NodeKind, Raw, quote};
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     asked: HashMap<String, Form>,
+    /// What the other party has declared, if anyone declares anything.
+    declared: Option<Declared>,
 }
 
 /// How a question was asked.
@@ -29,6 +32,15 @@ enum Form {
 }
 
 impl Questions {
+    /// For a party that has declared these: it gets everything else in words.
+    pub(super) fn among(declared: Declared) -> Self {
+        Self { declared: Some(declared), ..Self::default() }
+    }
+
+    fn may(&self, capability: Capability) -> bool {
+        self.declared.as_ref().is_none_or(|declared| declared.includes(capability))
+    }
+
     /// A question as a JSON string of content.
     pub(super) fn ask(&mut self, event: &Event<'_>) -> String {
         let prompt = event.get("prompt").filter(|p| p.body().is_some());
@@ -37,11 +49,13 @@ impl Questions {
             return prompt.to_owned();
         };
         let kind = event.get("inputType").and_then(Raw::body).unwrap_or("");
-        let (form, said) = if let Some(form) = fields(event) {
+        let form = fields(event).filter(|_| self.may(Capability::DataRequest));
+        let choice = options(event, kind).filter(|_| self.may(Capability::Decisions));
+        let (form, said) = if let Some(form) = form {
             let body =
                 object(&[("id", id.as_str()), ("description", prompt), ("form", form.as_str())]);
             (Form::Data, message(Capability::DataRequest, "request_data", &body))
-        } else if let Some((ids, options)) = options(event, kind) {
+        } else if let Some((ids, options)) = choice {
             let body = object(&[
                 ("id", id.as_str()),
                 ("description", prompt),

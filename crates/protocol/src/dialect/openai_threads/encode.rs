@@ -3,8 +3,11 @@
 //! A task is a run, what an agent says in one model call is a message, and its tool calls are a
 //! step. Messages of users, which the service itself never streams, are written as
 //! `thread.message.created`. Questions become calls of a function `request_input`, and requests
-//! for credentials calls of `request_auth`, which the run then requires action on. Thoughts,
-//! artifacts and application events have no place here.
+//! for credentials calls of `request_auth`, which the run then requires action on; what a client
+//! is to do is the call itself. Thoughts, artifacts and application events have no place here.
+//!
+//! Ids that the source does not give are made from the run and what came before in it, so that a
+//! run has the same ids whether it is written alone or with others.
 
 mod carries;
 mod run;
@@ -125,6 +128,10 @@ impl Encoder for Writer {
 impl State {
     /// Takes note of what any event may say.
     fn note(&mut self, event: &Event<'_>) {
+        if self.thread.is_none() {
+            let own = event.get("contextId").filter(|id| id.body().is_some_and(|b| !b.is_empty()));
+            self.thread = own.map(Raw::to_string);
+        }
         let at = event.str("timestamp").or_else(|| event.str("createdAt"));
         if let Some(at) = at.and_then(|t| seconds(&t)) {
             self.clock = at;
@@ -144,6 +151,9 @@ impl State {
             && let Some(agent) = event.and_then(|e| e.get("agentId")).filter(|a| a.body().is_some())
         {
             run.agent = agent.to_string();
+        }
+        if begins(event, &signal) {
+            self.begin(task, out);
         }
         match signal {
             Signal::RunStarted { agent, parent } => self.start(task, agent, parent, event, out),
@@ -221,9 +231,9 @@ impl State {
                 _ => {}
             },
             Kind::InputRequired | Kind::ToolInputRequired => {
-                self.ask(task, event, "inputId", "\"request_input\"", out);
+                self.ask(task, event, "inputId", tools::REQUEST_INPUT, out);
             }
-            Kind::AuthRequired => self.ask(task, event, "authId", "\"request_auth\"", out),
+            Kind::AuthRequired => self.ask(task, event, "authId", tools::REQUEST_AUTH, out),
             Kind::InputReceived => self.answered(event, "inputId", "value", out),
             Kind::AuthCompleted => self.answered(event, "authId", "userId", out),
             Kind::LlmUsage => {
@@ -298,8 +308,10 @@ impl State {
         {
             return given;
         }
-        self.minted += 1;
-        mint(prefix, &format!("{}/{task}/{}", self.thread(), self.minted))
+        let minted = self.runs.get_mut(task).map_or(&mut self.minted, |run| &mut run.minted);
+        *minted += 1;
+        let seed = format!("{task}/{minted}");
+        mint(prefix, &format!("{}/{seed}", self.thread()))
     }
 
     fn user_message(&mut self, message: &Event<'_>, out: &mut Records) {
@@ -311,7 +323,9 @@ impl State {
         let author = message.get("author").or_else(|| message.get("agentId"));
         let author = author.filter(|a| a.body().is_some());
         let run = message.get("taskId").filter(|t| t.body().is_some());
-        let metadata = author.map(|a| Object::new().with("actor", a.as_str()).end());
+        let metadata =
+            author.into_iter().fold(Object::new(), |out, a| out.with("actor", a.as_str()));
+        let metadata = wire::labels(message.get("metadata"), "actor", metadata).end();
         let data = Message {
             id: &id,
             assistant: None,
@@ -321,7 +335,7 @@ impl State {
             created: self.clock,
             incomplete: None,
             incomplete_at: None,
-            metadata: metadata.as_deref().unwrap_or("{}"),
+            metadata: &metadata,
             role: "user",
             run: run.map(Raw::as_str),
             status: "completed",
@@ -342,12 +356,16 @@ impl State {
         let author = event.and_then(|e| e.get("author").or_else(|| e.get("agentId")));
         let agent = agent.or_else(|| author.map(Raw::to_owned)).filter(|a| a.body().is_some());
         let id = if task.starts_with('"') { task.to_owned() } else { quote(task) };
+        let labels = event.and_then(|e| e.at("metadata", "/labels"));
         let run = Run {
             id,
             agent: agent.map_or_else(|| NOBODY.to_owned(), |a| a.to_string()),
             parent: parent.filter(|p| p.body().is_some()),
             created: self.clock,
-            status: Status::InProgress,
+            labels: wire::labels(labels.as_ref(), "", Object::new()),
+            status: Status::Queued,
+            required: None,
+            minted: 0,
             usage: None,
             finish: None,
             step_id: None,
@@ -356,10 +374,17 @@ impl State {
             spoke: false,
         };
         self.runs.insert(task.to_owned(), run);
-        for (name, status) in
-            [("created", "queued"), ("queued", "queued"), ("in_progress", "in_progress")]
-        {
-            self.run_named(task, name, Moment { status, ..Moment::default() }, out);
+        for name in ["created", "queued"] {
+            self.run_named(task, name, Moment { status: "queued", ..Moment::default() }, out);
+        }
+    }
+
+    /// A run that was only asked for is at work.
+    fn begin(&mut self, task: &str, out: &mut Records) {
+        let Some(run) = self.runs.get_mut(task) else { return };
+        if run.status == Status::Queued {
+            run.status = Status::InProgress;
+            self.run_event(task, "in_progress", Moment::default(), out);
         }
     }
 
@@ -385,6 +410,7 @@ impl State {
         let Some(run) = self.runs.get_mut(task) else { return };
         if run.status == Status::RequiresAction {
             run.status = Status::InProgress;
+            run.required = None;
             for status in ["queued", "in_progress"] {
                 self.run_event(task, status, Moment::default(), out);
             }
@@ -394,12 +420,15 @@ impl State {
     fn wait(&mut self, task: &str, out: &mut Records) {
         self.close_message(task, None, out);
         let Some(run) = self.runs.get_mut(task) else { return };
-        let pending = run.pending();
-        if run.status == Status::RequiresAction && pending.is_empty() {
+        let pending = run.pending().join(",");
+        // What is required is said once.
+        let told = run.required.as_ref().is_some_and(|told| *told == pending);
+        if run.status == Status::RequiresAction && (pending.is_empty() || told) {
             return;
         }
         run.status = Status::RequiresAction;
-        let calls = Object::new().with("tool_calls", format!("[{}]", pending.join(",")));
+        run.required = Some(pending.clone());
+        let calls = Object::new().with("tool_calls", format!("[{pending}]"));
         let required = Object::new()
             .with("submit_tool_outputs", calls.end())
             .with("type", "\"submit_tool_outputs\"")
@@ -418,6 +447,7 @@ impl State {
             self.text_finished(task, "result", out);
         }
         let reason = event.and_then(|e| e.at("metadata", "/reason"));
+        let reason = reason.or_else(|| event.and_then(|e| e.get("code")).map(Raw::to_owned));
         let finish = self.runs.get(task).and_then(|run| run.finish.clone());
         let cut = ["max_completion_tokens", "max_prompt_tokens"]
             .into_iter()
@@ -476,6 +506,18 @@ impl State {
             }
         }
         self.close_with(task, cut, usage, out);
+    }
+}
+
+/// Whether what is said about a run shows that someone is at work on it.
+fn begins(event: Option<&Event<'_>>, signal: &Signal) -> bool {
+    match signal {
+        Signal::RunStarted { .. } | Signal::RunFinished { outcome: Outcome::Canceled } => false,
+        // An event that names no run is told with the one that is open.
+        Signal::Event => event.is_some_and(|event| {
+            event.get("taskId").is_some() && event.kind() != Kind::CancelRequested
+        }),
+        _ => true,
     }
 }
 

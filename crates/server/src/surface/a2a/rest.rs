@@ -59,12 +59,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn new(
-        app: App,
-        principal: Principal,
-        uri: &Uri,
-        headers: &HeaderMap,
-    ) -> Result<Self, Fault> {
+    fn new(app: App, principal: Principal, uri: &Uri, headers: &HeaderMap) -> Result<Self, Fault> {
         let query = Query::new(uri.query());
         // Only the paths of 0.3 have its prefix.
         let of_path = match uri.path().starts_with("/a2a/v1/") {

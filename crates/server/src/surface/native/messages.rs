@@ -4,6 +4,7 @@ mod say;
 mod waiting;
 
 pub(crate) use say::{Aimed, Saying, TaskIds, say, say_aimed};
+pub(crate) use waiting::candidates;
 
 use axum::Extension;
 use axum::extract::State;

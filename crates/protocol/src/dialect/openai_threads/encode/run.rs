@@ -11,7 +11,13 @@ pub(super) struct Run {
     pub(super) agent: String,
     pub(super) parent: Option<Raw<'static>>,
     pub(super) created: i64,
+    /// What whoever asked for it says of it.
+    pub(super) labels: Object,
     pub(super) status: Status,
+    /// The calls that are required, as they were told last.
+    pub(super) required: Option<String>,
+    /// Ids that were made for it.
+    pub(super) minted: u32,
     pub(super) usage: Option<Usage>,
     /// How the last model call ended.
     pub(super) finish: Option<String>,
@@ -26,6 +32,8 @@ pub(super) struct Run {
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Status {
+    /// Nobody is at work on it yet.
+    Queued,
     InProgress,
     RequiresAction,
     Done,
@@ -80,6 +88,8 @@ pub(super) struct Call {
     pub(super) output: Option<String>,
     /// The question it stands for.
     pub(super) asks: Option<String>,
+    /// What a client answered, until the tool's own output comes.
+    pub(super) answer: Option<String>,
 }
 
 impl Spoken {
@@ -145,7 +155,8 @@ impl Tools {
 impl Call {
     /// The call in a step's details.
     fn write(&self) -> String {
-        let function = self.function().with("output", or_null(self.output.as_ref())).end();
+        let output = self.output.as_ref().or(self.answer.as_ref());
+        let function = self.function().with("output", or_null(output)).end();
         self.around(function)
     }
 
@@ -186,6 +197,12 @@ pub(super) struct Moment<'a> {
 }
 
 impl Run {
+    /// Whether it waits for answers.
+    pub(super) fn asks(&self) -> bool {
+        let mut calls = self.tools.iter().flat_map(|tools| &tools.calls);
+        calls.any(|call| call.asks.is_some() && call.output.is_none())
+    }
+
     /// The tool calls that wait for an output: questions alone, if there are any.
     pub(super) fn pending(&self) -> Vec<String> {
         let open = || {
@@ -202,7 +219,7 @@ impl Run {
         });
         let completed = if moment.status == "incomplete" { "incomplete" } else { "completed" };
         let started = (moment.status != "queued").then_some(self.created);
-        let mut metadata = Object::new();
+        let mut metadata = self.labels.clone();
         if let Some(parent) = &self.parent {
             metadata = metadata.with("parent_run_id", parent.as_str());
         }

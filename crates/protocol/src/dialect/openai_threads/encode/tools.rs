@@ -4,6 +4,10 @@ use super::wire::{Object, event};
 use super::{Call, Event, Raw, Records, State, Tools, mint, quote, text};
 use crate::json::push_escaped;
 
+/// Functions that stand for questions, and for requests for credentials.
+pub(super) const REQUEST_INPUT: &str = "\"request_input\"";
+pub(super) const REQUEST_AUTH: &str = "\"request_auth\"";
+
 impl State {
     /// Opens a step of tool calls, unless one is open, and adds a call to it.
     fn add_call(&mut self, task: &str, id: String, name: String, out: &mut Records) {
@@ -37,6 +41,7 @@ impl State {
             complete: false,
             output: None,
             asks: None,
+            answer: None,
         });
     }
 
@@ -159,6 +164,20 @@ impl State {
         out.item(event(&format!("thread.run.step.{status}"), &step.write()));
     }
 
+    /// What a client is to do is a call already: its output is the answer.
+    fn ask_client(&mut self, task: &str, source: &Event<'_>) -> bool {
+        if source.get("inputType").is_none_or(|ty| !ty.is("tool-execution")) {
+            return false;
+        }
+        let (Some(question), Some(call)) = (source.get("inputId"), source.get("toolCallId")) else {
+            return false;
+        };
+        let Some((tools, index)) = self.find(task, call.as_str()) else { return false };
+        let Some(call) = tools.calls.get_mut(index) else { return false };
+        call.asks = Some(question.to_string());
+        true
+    }
+
     /// A question as a call that only the client can answer.
     pub(super) fn ask(
         &mut self,
@@ -168,6 +187,9 @@ impl State {
         name: &str,
         out: &mut Records,
     ) {
+        if self.ask_client(task, source) {
+            return;
+        }
         let mut arguments = Object::new();
         for (field, value) in source.fields() {
             let name = match field {
@@ -189,11 +211,10 @@ impl State {
         // A question about a call may have the call's own id.
         let taken = self.find(task, &question).is_some();
         let id = if taken {
-            mint("call_", &format!("{}/{question}", self.thread()))
+            quote(&format!("{}/input", Raw::owned(question.as_str()).str().unwrap_or_default()))
         } else {
             question.clone()
         };
-        self.resume(task, out);
         self.add_call(task, id.clone(), name.to_owned(), out);
         self.whole_call(task, &id, &body, out);
         if let Some((tools, index)) = self.find(task, &id)
@@ -220,8 +241,29 @@ impl State {
         });
         let Some((task, call)) = asked else { return };
         let output = source.get(value).map(body_of).unwrap_or_default();
-        self.output(&task, &call, format!("\"{output}\""), out);
+        let output = format!("\"{output}\"");
+        match self.find(&task, &call) {
+            Some((tools, index)) if !is_question(tools, index) => {
+                if let Some(call) = tools.calls.get_mut(index) {
+                    call.asks = None;
+                    call.answer = Some(output);
+                }
+            }
+            _ => self.output(&task, &call, output, out),
+        }
+        let waits = |run: &super::Run| run.asks();
+        match self.runs.get(&task).is_some_and(waits) {
+            // Others are to be answered still.
+            true => self.wait(&task, out),
+            false => self.resume(&task, out),
+        }
     }
+}
+
+/// Whether a call is there for a question alone.
+fn is_question(tools: &Tools, index: usize) -> bool {
+    let name = tools.calls.get(index).map_or("", |call| call.name.as_str());
+    matches!(name, REQUEST_INPUT | REQUEST_AUTH)
 }
 
 /// A value's text as a string body: a string's own, or any other value's JSON.

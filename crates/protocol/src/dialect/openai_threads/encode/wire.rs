@@ -6,6 +6,7 @@ use crate::json::{Node, Raw, quote, text};
 use crate::sse;
 
 /// An object that is built member by member.
+#[derive(Debug, Clone)]
 pub(super) struct Object(String);
 
 impl Object {
@@ -33,6 +34,18 @@ impl Object {
 /// A server-sent event.
 pub(super) fn event(name: &str, data: &str) -> String {
     sse::write(Some(name), None, data)
+}
+
+/// Adds metadata, in which all values are texts here; one name is taken.
+pub(super) fn labels(metadata: Option<&Raw<'_>>, taken: &str, mut out: Object) -> Object {
+    let doc = metadata.and_then(Raw::doc);
+    for (name, value) in doc.iter().flat_map(|doc| doc.root().members()) {
+        if name.str().is_some_and(|name| name != taken) {
+            let text = if value.is_string() { value.raw().to_owned() } else { quote(value.raw()) };
+            out = out.with(name.body(), text);
+        }
+    }
+    out
 }
 
 /// `null`, or the value.

@@ -10,6 +10,7 @@ mod write;
 
 pub(crate) use content::download;
 pub(super) use diff::diff;
+pub(crate) use write::file_events;
 pub(super) use write::put;
 
 use axum::Extension;

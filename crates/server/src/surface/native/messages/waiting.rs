@@ -171,7 +171,7 @@ fn answer(
 }
 
 /// What a text may mean as the answer to a question, as JSON; what it means most likely first.
-fn candidates(asked: &Event<'_>, text: &str) -> Vec<String> {
+pub(crate) fn candidates(asked: &Event<'_>, text: &str) -> Vec<String> {
     let text = text.trim();
     let word = text.trim_end_matches(['.', '!']).to_lowercase();
     let agrees = match word.as_str() {

@@ -163,6 +163,20 @@ impl Condition {
     }
 }
 
+/// The events that write the first version of a file.
+pub(crate) fn file_events(
+    id: &str,
+    name: &str,
+    media_type: Option<&str>,
+    body: &Bytes,
+) -> Vec<Event<'static>> {
+    let mut first = vec![("name", name.to_owned())];
+    let ty = media_type.filter(|ty| !ty.is_empty() && ty.len() <= 256);
+    first.extend(ty.map(|ty| ("mimeType", ty.to_owned())));
+    let each = Event::new(Kind::FileWrite).with_str("artifactId", id);
+    Writing { kind: ArtifactKind::File, each, first }.file(body)
+}
+
 /// What is written besides the content.
 struct Writing {
     kind: ArtifactKind,
