@@ -7,6 +7,7 @@
 mod a2a;
 mod agent_api;
 mod ai_sdk;
+mod crossing;
 mod envelope;
 mod looopy;
 mod mcp;
@@ -44,21 +45,31 @@ impl House {
 
     /// Runs a client of the JavaScript peers to its end; gives what it saw work.
     fn node(&self, file: &str) -> Vec<String> {
+        self.node_with(file, &[])
+    }
+
+    /// With more arguments than the server's URL.
+    fn node_with(&self, file: &str, more: &[&str]) -> Vec<String> {
         let folder = peers().join("js");
         let mut program = Command::new(folder.join("node_modules/.bin/node"));
         program.current_dir(folder).arg(file);
-        self.run(program)
+        self.run(program, more)
     }
 
     /// Runs a client of some Python peers to its end; gives what it saw work.
     fn python(&self, packages: &str, file: &str) -> Vec<String> {
-        let mut program = Command::new(peers().join("venv").join(packages).join("bin/python"));
-        program.current_dir(conformance().join("python")).arg(file);
-        self.run(program)
+        self.python_with(packages, file, &[])
     }
 
-    fn run(&self, mut program: Command) -> Vec<String> {
-        program.arg(&self.server.url).env("SELVEDGE_TEMP", self.folder.path());
+    /// With more arguments than the server's URL.
+    fn python_with(&self, packages: &str, file: &str, more: &[&str]) -> Vec<String> {
+        let mut program = Command::new(peers().join("venv").join(packages).join("bin/python"));
+        program.current_dir(conformance().join("python")).arg(file);
+        self.run(program, more)
+    }
+
+    fn run(&self, mut program: Command, more: &[&str]) -> Vec<String> {
+        program.arg(&self.server.url).args(more).env("SELVEDGE_TEMP", self.folder.path());
         let ran = program.output().unwrap_or_else(|error| panic!("{program:?}: {error}"));
         let told = String::from_utf8_lossy(&ran.stdout);
         let why = String::from_utf8_lossy(&ran.stderr);

@@ -158,7 +158,8 @@ async fn parts_of(
     };
     let to: Vec<_> = saying.to.iter().map(mode).collect();
     // Then it does not matter who waits for what.
-    if to.iter().all(|(_, mode)| *mode == WhileWaiting::Queue) {
+    let queues = to.iter().all(|(_, mode)| *mode == WhileWaiting::Queue);
+    if queues && aimed.task.is_none() {
         return Ok(to.iter().map(|_| Part::New).collect());
     }
     let (text, sees) = (saying.text.clone(), principal.sees);

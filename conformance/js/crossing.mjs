@@ -1,0 +1,73 @@
+// One conversation, driven by others at the same time: the part of the AI SDK, and of an
+// `EventSource` that sees everything.
+//
+//     node crossing.mjs URL drive|view THREAD
+
+import assert from 'node:assert/strict';
+
+import { DefaultChatTransport, readUIMessageStream } from 'ai6';
+import { EventSource } from 'eventsource';
+
+import { url } from './client.mjs';
+
+const [phase, thread] = process.argv.slice(3);
+// Turns that the five clients begin.
+const TURNS = 5;
+
+// All that happens, as soon as so many turns that a user began are over.
+function followed() {
+  return new Promise((done, failed) => {
+    const asked = new Set();
+    const story = { user: [], assistant: new Map() };
+    const over = new Set();
+    const source = new EventSource(`${url}/api/contexts/${thread}/stream`);
+    const timer = setTimeout(() => failed(new Error(`only ${over.size} turns ended`)), 60_000);
+    const on = (kind, take) => source.addEventListener(kind, (event) => {
+      take(JSON.parse(event.data));
+      if ([...over].filter((task) => asked.has(task)).length < TURNS) return;
+      clearTimeout(timer);
+      source.close();
+      done({ user: story.user, assistant: [...story.assistant.values()] });
+    });
+    on('message', (event) => event.role === 'user' && story.user.push(
+      typeof event.content === 'string' ? event.content : event.content.map((part) => part.text).join(''),
+    ));
+    on('task-created', (event) => event.initiator === 'user' && asked.add(event.taskId));
+    on('content-delta', (event) => {
+      const part = `${event.taskId} ${event.partId}`;
+      story.assistant.set(part, (story.assistant.get(part) ?? '') + event.delta);
+    });
+    on('task-complete', (event) => over.add(event.taskId));
+    on('task-status', (event) => ['failed', 'canceled'].includes(event.status) && over.add(event.taskId));
+  });
+}
+
+const transport = new DefaultChatTransport({
+  api: `${url}/ai-sdk/chat`,
+  headers: { 'x-ai-sdk-version': '6' },
+});
+
+// A turn with a tool call; what the SDK's own reader makes of it.
+async function searched() {
+  const message = { id: 'ai-1', role: 'user', parts: [{ type: 'text', text: 'search for flights' }] };
+  const stream = await transport.sendMessages({
+    chatId: thread, messages: [message], trigger: 'submit-message', abortSignal: undefined,
+  });
+  let last;
+  for await (const own of readUIMessageStream({ stream })) last = own;
+  const tool = last.parts.find((part) => part.type.startsWith('tool-') || part.type === 'dynamic-tool');
+  assert.equal(tool?.state, 'output-available', JSON.stringify(last));
+  assert.equal(last.parts.filter((part) => part.type === 'text').at(-1).text, 'Three airlines fly on Friday.');
+}
+
+if (phase === 'drive') {
+  const [story] = await Promise.all([followed(), searched()]);
+  console.log(JSON.stringify(story));
+} else {
+  const messages = await (await fetch(`${url}/ai-sdk/chat/${thread}?version=6`)).json();
+  const story = { user: [], assistant: [] };
+  for (const { role, parts } of messages) {
+    story[role].push(...parts.filter((part) => part.type === 'text').map((part) => part.text));
+  }
+  console.log(JSON.stringify(story));
+}
