@@ -60,7 +60,7 @@ def text_of(task):
 
 
 async def both(work):
-    for transport in ["JSONRPC"]:
+    for transport in ["JSONRPC", "HTTP+JSON"]:
         await work(await connect(transport), transport)
 
 
