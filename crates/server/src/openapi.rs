@@ -257,11 +257,8 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
 /// The document.
 pub fn document() -> String {
     let mut paths = Map::new();
-    // With a slash at its end a path is the same one.
-    for route in
-        routes().into_iter().filter(|route| !route.path.ends_with("/") || route.path == "/")
-    {
-        let path = paths.entry(route.path.replace("{*", "{")).or_insert_with(|| json!({}));
+    for route in routes() {
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
         if let Some(path) = path.as_object_mut() {
             path.insert(route.method.as_str().to_lowercase(), operation(&route));
         }
@@ -298,7 +295,7 @@ pub fn document() -> String {
 fn operation(route: &Route) -> Value {
     let in_path =
         route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let in_path = in_path.map(|name| name.trim_start_matches('*')).map(
+    let in_path = in_path.map(
         |name| json!({"in": "path", "name": name, "required": true, "schema": {"type": "string"}}),
     );
     let (own, filters) = parameters(&route.method, route.path);
@@ -347,10 +344,12 @@ fn operation(route: &Route) -> Value {
 /// A name that code generators can use: `getApiThreadsIdEvents`.
 fn name(route: &Route) -> String {
     let parts = route.path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|p| !p.is_empty());
-    parts.fold(route.method.as_str().to_lowercase(), |name, part| {
+    let name = parts.fold(route.method.as_str().to_lowercase(), |name, part| {
         let (first, rest) = part.split_at(1);
         name + &first.to_uppercase() + rest
-    })
+    });
+    // The same path with a slash at its end is another route.
+    if route.path.len() > 1 && route.path.ends_with('/') { name + "Slash" } else { name }
 }
 
 /// What a route takes and gives, as JSON: the schemas' names.
@@ -380,7 +379,7 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("POST", "/api/threads/{id}/actions/{action}/claim") => ("Claim", "Claimed"),
         // A2A has schemas of its own.
         ("POST", path) if path.starts_with("/a2a") => {
-            return (Some(json!({"type": "object"})), Some(json!({"type": "object"})));
+            return (Some(json!({"type": "object"})), None);
         }
         ("GET", "/ping") => ("", "Ping"),
         ("POST", "/invocations") => ("Invocation", ""),

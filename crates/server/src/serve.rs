@@ -100,6 +100,8 @@ pub async fn serve(
         drop(last);
         let _ = traces.await;
     }
+    // Whoever opens the journal next need not wait for them.
+    keeping.shutdown().await;
     Ok(())
 }
 

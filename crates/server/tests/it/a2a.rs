@@ -11,7 +11,8 @@ use http::{HeaderMap, StatusCode};
 use reqwest::Method;
 use selvedge_agents::model::ToolSpec;
 use selvedge_agents::script::{Line, Rule, Script};
-use selvedge_agents::{Agent, Consent, Desk, Doer, Tool};
+use selvedge_agents::tool::builtin;
+use selvedge_agents::{Agent, Desk, Doer, Tool};
 use selvedge_server::{A2aVersions, Options};
 use serde_json::{Value, json};
 
@@ -23,7 +24,7 @@ fn tool(name: &str, doer: Doer) -> Tool {
     Tool::new(spec, doer).unwrap()
 }
 
-/// Lets bob look when told to go, who asks for consent; answers everything else at once.
+/// Lets bob look when told to go, who asks first; answers everything else at once.
 fn options() -> Options {
     let go = vec![
         Line { calls: vec![("ask_bob".to_owned(), json!({"prompt": "go"}))], ..Line::default() },
@@ -37,16 +38,15 @@ fn options() -> Options {
     let script = Script { name: "script".to_owned(), rules, pace: Duration::ZERO };
     let mut ada = Agent::new("ada", Arc::new(script));
     ada.tools = vec![Arc::new(tool("ask_bob", Doer::Agent { id: "bob".to_owned() }))];
+    let asks = ("ask_user".to_owned(), json!({"question": "May I look?"}));
     let lines = vec![
-        Line { calls: vec![("look".to_owned(), json!({}))], ..Line::default() },
+        Line { calls: vec![asks], ..Line::default() },
         Line { say: "seen".to_owned(), ..Line::default() },
     ];
     let mut bob = Agent::new("bob", Arc::new(Script::of(lines)));
-    let mut look = tool("look", Doer::Agent { id: "eve".to_owned() });
-    look.consent = Consent::Needed;
-    bob.tools = vec![Arc::new(look)];
-    let eve = Agent::new("eve", Arc::new(Script::saying("a bird")));
-    let agents = Some(Desk::new([ada, bob, eve]));
+    let own = builtin::tools().unwrap().into_iter().filter(|tool| tool.spec.name == "ask_user");
+    bob.tools = own.map(Arc::new).collect();
+    let agents = Some(Desk::new([ada, bob]));
     Options { agents, agent: Some("ada".to_owned()), ..Options::default() }
 }
 

@@ -6,15 +6,16 @@
 //! Invariant: a config is told one thing at a time, and the next only when the one before was
 //! taken or given up with all that follows; how far it has come is written down in between.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 use http::HeaderMap;
 use selvedge_agents::tool::http::screen;
 use selvedge_store::Push;
 use serde_json::json;
-use tokio::task::JoinSet;
 
 use super::caller::{Caller, Version};
 use super::config::{Config, reach};
@@ -45,23 +46,25 @@ type Name = (i64, String, String, Vec<u8>);
 
 /// Tells everyone, as long as it serves.
 pub(crate) async fn keep(app: App) {
-    let mut telling: JoinSet<Name> = JoinSet::new();
-    let mut known: HashMap<Name, tokio::task::AbortHandle> = HashMap::new();
+    // All of them end with this, at once.
+    let mut telling: FuturesUnordered<BoxFuture<'_, Name>> = FuturesUnordered::new();
+    let mut known: HashSet<Name> = HashSet::new();
     loop {
         let shared = app.clone();
         match app.blocking(move |_| Ok(shared.pushes().open_ones()?)).await {
             Ok(open) => {
                 for push in open {
                     let name = name(&push);
-                    if known.contains_key(&name) {
-                        continue;
+                    if known.insert(name.clone()) {
+                        let app = &app;
+                        telling.push(
+                            async move {
+                                tell(app, push).await;
+                                name
+                            }
+                            .boxed(),
+                        );
                     }
-                    let (app, own) = (app.clone(), name.clone());
-                    let handle = telling.spawn(async move {
-                        tell(&app, push).await;
-                        own
-                    });
-                    known.insert(name, handle);
                 }
             }
             Err(error) => tracing::warn!(%error, "could not look for whom to tell of tasks"),
@@ -69,10 +72,8 @@ pub(crate) async fn keep(app: App) {
         tokio::select! {
             () = app.push_news().notified() => {}
             () = tokio::time::sleep(PERIOD) => {}
-            Some(ended) = telling.join_next() => {
-                if let Ok(name) = ended {
-                    known.remove(&name);
-                }
+            Some(ended) = telling.next() => {
+                known.remove(&ended);
             }
         }
     }
