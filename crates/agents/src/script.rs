@@ -181,7 +181,7 @@ impl Script {
             return out;
         }
         for (i, (name, arguments)) in line.calls.iter().enumerate() {
-            let id = format!("call-{}-{}", request.iteration, i + 1);
+            let id = unused(request, format!("call-{}-{}", request.iteration, i + 1));
             let arguments = fill_value(arguments, &input).to_string();
             out.push_back(Ok(Said::Call { id, name: name.clone(), arguments }));
         }
@@ -239,6 +239,20 @@ fn last_id(request: &Request<'_>) -> String {
     let mut said = actions.filter(|action| action.kind == ActionKind::UserMessage);
     let id = said.next().and_then(|action| action.get("messageId"));
     id.and_then(|id| id.str()).map(|id| id.into_owned()).unwrap_or_default()
+}
+
+/// An id that no call of the thread has, as models give them.
+fn unused(request: &Request<'_>, id: String) -> String {
+    let actions = request.history.transcript.actions();
+    let used = |id: &str| {
+        let calls = actions.iter().filter(|action| action.kind == ActionKind::ToolCall);
+        calls.filter_map(|call| call.get("toolCallId")).any(|own| own.is(id))
+    };
+    if !used(&id) {
+        return id;
+    }
+    let more = (2..).map(|n| format!("{id}-{n}"));
+    more.take(10_000).find(|id| !used(id)).unwrap_or(id)
 }
 
 fn done(finish: Finish, words: u64) -> Said {

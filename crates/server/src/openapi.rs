@@ -236,6 +236,10 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
             ],
             &FILTERS,
         ),
+        ("POST", "/ag-ui") => (
+            &[("query", "agent", "Who is to answer; `forwardedProps.agent` counts more")],
+            &FILTERS,
+        ),
         ("GET", "/ai-sdk/chat/{id}" | "/ai-sdk/chat/{id}/stream") => (&[AI_SDK], &FILTERS),
         ("GET", "/envelopes") => (&[("query", "thread", "Which thread")], &FILTERS),
         ("POST", "/process") => (&[LAST], &[]),
@@ -384,6 +388,7 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("GET", "/ping") => ("", "Ping"),
         ("POST", "/invocations") => ("Invocation", ""),
         ("POST", "/ai-sdk/chat") => ("ChatRequest", ""),
+        ("POST", "/ag-ui") => ("RunAgentInput", ""),
         ("GET", "/ai-sdk/chat/{id}") => ("", "UiMessages"),
         ("POST", "/ai-sdk/chat/{id}/stop") | ("DELETE", "/ai-sdk/chat/{id}/stream") => {
             ("", "Stopped")

@@ -51,6 +51,7 @@ fn surfaces() -> Vec<Surface> {
             routes: surface::openai_threads::routes(),
             errors: surface::openai_threads::told,
         },
+        Surface { routes: surface::ag_ui::routes(), errors: surface::ag_ui::told },
         ours(surface::operations::routes()),
     ]
 }

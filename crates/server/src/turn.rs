@@ -2,7 +2,7 @@
 //!
 //! Whoever loses the answer can come again; the turn does not stop for that.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use axum::body::Body;
 use axum::response::Response;
@@ -15,7 +15,7 @@ use selvedge_protocol::json::{Doc, Raw, from_utf8};
 use selvedge_store::ThreadRef;
 
 use crate::surface::native::stream::event_stream;
-use crate::view::{Descendants, Kind, Place, Reader, Start};
+use crate::view::{Descendants, Kind, Place, Reader, Start, whole};
 use crate::{App, Error, ErrorCode};
 
 /// Bytes of the journal read at once.
@@ -60,6 +60,18 @@ pub(crate) struct Writing {
     pub(crate) end: Box<dyn FnOnce(&mut String) + Send>,
 }
 
+/// What a dialect says where a turn ends but something is open in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Nothing: the stream's writer does.
+    Open,
+    /// What it says at the end of a source. Frames without an id.
+    Told,
+}
+
+/// What is needed to know how a stream ends.
+type Ends = (App, ThreadRef, Kind, Ending);
+
 impl Turn {
     /// The view of this turn and what came of it: as `kind`, but of nothing else.
     fn narrowed(&self, mut kind: Kind) -> Kind {
@@ -91,11 +103,25 @@ impl Turn {
         start: Start,
         writing: Writing,
     ) -> Result<Response, Error> {
+        self.told(app, kind, start, writing, Ending::Open).await
+    }
+
+    /// The same, with how its dialect ends where the turn does.
+    pub(crate) async fn told(
+        self,
+        app: &App,
+        kind: Kind,
+        start: Start,
+        writing: Writing,
+        ending: Ending,
+    ) -> Result<Response, Error> {
         let kind = self.narrowed(kind);
-        let reader = open(app, &self.id, self.thread.clone(), kind, start).await?.plainly();
+        let (app, thread) = (app.clone(), self.thread.clone());
+        let reader = open(&app, &self.id, thread.clone(), kind.clone(), start).await?.plainly();
         let following = Following::new(reader, self.rested(app.clone()).boxed());
-        let bytes = stream::unfold(Some((following, writing)), |state| async {
-            let (mut following, mut writing) = state?;
+        let ends = (app, thread, kind, ending);
+        let bytes = stream::unfold(Some((following, writing, ends)), |state| async {
+            let (mut following, mut writing, ends) = state?;
             loop {
                 let bytes = match following.next().await {
                     Step::Bytes(bytes) => bytes,
@@ -103,13 +129,16 @@ impl Turn {
                     Step::CutOff => return None,
                     Step::Ended => {
                         let mut out = String::new();
+                        for data in ends_of(ends, following.reader.seen()).await {
+                            (writing.frame)(&Frame { id: "", event: None, data: &data }, &mut out);
+                        }
                         (writing.end)(&mut out);
                         return Some((Ok(Bytes::from(out)), None));
                     }
                 };
                 let out = rewritten(&bytes, &mut writing.frame);
                 if !out.is_empty() {
-                    return Some((Ok(out), Some((following, writing))));
+                    return Some((Ok(out), Some((following, writing, ends))));
                 }
             }
         });
@@ -123,6 +152,9 @@ impl Turn {
             tasks.into_iter().map(|task| (task, false)).collect();
         // Subtasks, by the task that they came of.
         let mut roots: HashMap<String, String> = HashMap::new();
+        // Those that are over: the first end counts, for an agent may say a word more before it hears
+        // of a cancel.
+        let mut over: HashSet<String> = HashSet::new();
         let of = thread.clone();
         let Ok(tail) = app.blocking(move |store| Ok(store.tail(&of)?)).await else { return seen };
         let mut edge = tail.watch();
@@ -135,7 +167,7 @@ impl Turn {
                 let Ok(doc) = Doc::parse(from_utf8(&entry.event).unwrap_or("")) else { continue };
                 let Some(event) = Event::parse(doc.root()) else { continue };
                 let task = event.str("taskId");
-                let Some(task) = task else { continue };
+                let Some(task) = task.filter(|task| !over.contains(&**task)) else { continue };
                 if let Some(parent) = event.str("parentTaskId")
                     && let Some(root) = roots.get(&*parent).cloned().or_else(|| {
                         rests.contains_key(&*parent).then(|| parent.clone().into_owned())
@@ -151,7 +183,11 @@ impl Turn {
                         *rest = waits && until != Until::Over;
                     }
                 } else if let Some(rest) = rests.get_mut(&*task) {
-                    *rest = match TaskState::after(&event) {
+                    let state = TaskState::after(&event);
+                    if state.is_some_and(TaskState::is_terminal) {
+                        over.insert(task.clone().into_owned());
+                    }
+                    *rest = match state {
                         Some(TaskState::WaitingInput | TaskState::WaitingAuth) => {
                             until != Until::Over
                         }
@@ -191,6 +227,15 @@ fn waits_for_user(event: &Event<'_>) -> Option<bool> {
             _ => None,
         },
     }
+}
+
+/// How a dialect ends a stream where the turn ends, as data of its events.
+async fn ends_of((app, thread, kind, ending): Ends, upto: u64) -> Vec<String> {
+    if ending == Ending::Open {
+        return Vec::new();
+    }
+    let told = app.blocking(move |store| Ok(whole(store, &thread, &kind, upto)?.ending)).await;
+    told.unwrap_or_default()
 }
 
 /// A reader of a thread. The thread's state is at its native address.

@@ -20,7 +20,7 @@ use selvedge_store::{Ahead, ReadError, Store, Tail, ThreadRef};
 
 pub(crate) use encode::{Encoder, Format};
 pub(crate) use filter::{Descendants, Filter, Prompts, Sieve, Thoughts};
-pub(crate) use page::{page, records};
+pub(crate) use page::{page, records, whole};
 pub(crate) use reader::{Place, Reader, Start};
 
 /// Bytes that a view keeps for readers who are a little late.

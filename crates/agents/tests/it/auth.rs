@@ -249,7 +249,7 @@ async fn a_credential_serves_the_thread_until_it_is_not_accepted_and_then_so_oft
     stage.append(&task("t3")).await;
     for round in 1..=3 {
         assert_eq!(stage.run(ada(&web), "t3").await, Left::Waiting, "{round}");
-        assert_eq!(asked(&stage)["authId"], format!("t3/call-1-1/auth-{round}"));
+        assert_eq!(asked(&stage)["authId"], format!("t3/call-1-1-3/auth-{round}"));
         hand_over(&stage, "wrong-every-time", "u").await.unwrap();
     }
     assert_eq!(stage.run(ada(&web), "t3").await, Left::Over);
@@ -278,10 +278,10 @@ async fn what_one_user_gave_is_not_used_for_another() {
     // An event that names what Ann gave opens nothing.
     let given = stage.events().into_iter().find(|e| e["kind"] == "auth-completed").unwrap();
     let forged = json!({"kind": "auth-completed", "taskId": "b", "userId": "ben",
-        "authId": "b/call-1-1/auth-1", "metadata": given["metadata"]});
+        "authId": "b/call-1-1-2/auth-1", "metadata": given["metadata"]});
     stage.append(&forged.to_string()).await;
     assert_eq!(stage.run(ada(&web), "b").await, Left::Waiting);
-    assert_eq!(asked(&stage)["authId"], "b/call-1-1/auth-2");
+    assert_eq!(asked(&stage)["authId"], "b/call-1-1-2/auth-2");
     assert_eq!(web.seen().len(), 1);
 }
 

@@ -5,6 +5,7 @@
 //! prints a line for each thing it saw work, and ends with 1 and the reason where one does not.
 
 mod a2a;
+mod ag_ui;
 mod agent_api;
 mod ai_sdk;
 mod crossing;

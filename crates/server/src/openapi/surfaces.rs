@@ -52,6 +52,40 @@ pub(super) fn components() -> Map<String, Value> {
             ),
         ),
         (
+            "RunAgentInput",
+            object(
+                &[
+                    ("threadId", text()),
+                    ("runId", text()),
+                    (
+                        "messages",
+                        list(object(
+                            &[("id", text()), ("role", text())],
+                            &[("content", json!({})), ("toolCallId", text())],
+                        )),
+                    ),
+                ],
+                &[
+                    ("parentRunId", text()),
+                    ("protocolVersion", text()),
+                    ("tools", list(any())),
+                    ("context", list(any())),
+                    ("state", json!({})),
+                    ("forwardedProps", json!({})),
+                    (
+                        "resume",
+                        list(object(
+                            &[("interruptId", text())],
+                            &[
+                                ("status", json!({"enum": ["resolved", "cancelled"]})),
+                                ("payload", json!({})),
+                            ],
+                        )),
+                    ),
+                ],
+            ),
+        ),
+        (
             "UiMessages",
             list(object(
                 &[

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use selvedge_protocol::dialect::agent_api::LIVE;
 use selvedge_protocol::dialect::{self, Dialect, EncodeOptions, Encoding, Id};
 use selvedge_protocol::json::from_utf8;
 use selvedge_protocol::record::{Framing, Role, split};
@@ -116,10 +115,30 @@ impl Encoder {
         upto: u64,
         bytes: usize,
     ) -> Result<u64, ReadError> {
+        Ok(self.part(store, thread, after, upto, bytes)?.last)
+    }
+
+    /// What it shows of a page of the journal that ends with an entry. Blocks for the disk.
+    pub(super) fn part(
+        &mut self,
+        store: &Store,
+        thread: &ThreadRef,
+        after: u64,
+        upto: u64,
+        bytes: usize,
+    ) -> Result<Chunk, ReadError> {
         let page = store.read(thread, after, usize::MAX, bytes)?;
         let mut chunk = Draft::new(after);
         self.row(page.entries.into_iter().take_while(|entry| entry.seq <= upto), &mut chunk);
-        Ok(chunk.last)
+        Ok(chunk.finish())
+    }
+
+    /// What it would say if nothing more came.
+    pub(super) fn finish(self) -> String {
+        let Some(spelling) = self.dialect else { return String::new() };
+        let mut out = spelling.out;
+        spelling.encoding.finish(&mut out);
+        from_utf8(&out).unwrap_or("").to_owned()
     }
 
     fn row(&mut self, entries: impl Iterator<Item = Entry>, out: &mut Draft) {

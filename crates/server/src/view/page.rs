@@ -83,3 +83,38 @@ pub(crate) fn page(
         cursor = format!("{}.{seen}", thread.epoch);
     }
 }
+
+/// Events of a view, each the data of one.
+#[derive(Default)]
+pub(crate) struct Whole {
+    /// What it shows up to an entry.
+    pub(crate) events: Vec<String>,
+    /// What comes after, if nothing more happens.
+    pub(crate) ending: Vec<String>,
+}
+
+/// All that a view in a dialect shows up to an entry, and how it ends there. Blocks for the disk.
+pub(crate) fn whole(
+    store: &Store,
+    thread: &ThreadRef,
+    kind: &Kind,
+    upto: u64,
+) -> Result<Whole, ReadError> {
+    let mut encoder = Encoder::new(kind, thread.epoch);
+    let mut whole = Whole::default();
+    let mut seen = kind.filter.after;
+    while seen < upto {
+        let chunk = encoder.part(store, thread, seen, upto, PIECE)?;
+        if chunk.last == seen {
+            break;
+        }
+        seen = chunk.last;
+        data(from_utf8(&chunk.bytes).unwrap_or(""), &mut whole.events);
+    }
+    data(&encoder.finish(), &mut whole.ending);
+    Ok(whole)
+}
+
+fn data(frames: &str, out: &mut Vec<String>) {
+    out.extend(frames.lines().filter_map(|line| line.strip_prefix("data: ")).map(str::to_owned));
+}

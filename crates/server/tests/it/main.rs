@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod a2a;
+mod ag_ui;
 mod agent_api;
 mod agents;
 mod ai_sdk;

@@ -54,6 +54,11 @@ fn body(method: &Method, path: &str) -> Option<Value> {
             "input": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
         }),
         ("POST", "/invocations") => json!({"prompt": "hello"}),
+        ("POST", "/ag-ui") => json!({
+            "threadId": "run", "runId": "r", "state": {}, "tools": [], "context": [],
+            "forwardedProps": {"agent": "ada"},
+            "messages": [{"id": "m", "role": "user", "content": "hi"}],
+        }),
         ("POST", "/ai-sdk/chat") => json!({
             "id": "chat", "trigger": "submit-message", "agent": "ada",
             "messages": [{"id": "u", "role": "user", "parts": [{"type": "text", "text": "hi"}]}],

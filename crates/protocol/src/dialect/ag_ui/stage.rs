@@ -31,6 +31,8 @@ pub(super) struct Stage {
     next: Option<String>,
     /// The run that was interrupted last, by task.
     interrupted: HashMap<String, String>,
+    /// Tasks that were made here: their parts have names that are their own only within them.
+    made: HashSet<String>,
 }
 
 /// A run: a task, or a stretch of one.
@@ -48,6 +50,8 @@ pub(super) struct Run {
     thoughts: Vec<Open>,
     calls: Vec<OpenCall>,
     interrupts: Vec<(String, String, String)>,
+    /// Calls of tools that the client runs.
+    pending: Vec<String>,
     waiting: Option<Waiting>,
     usage: Vec<String>,
     /// Whether an agent said something in it.
@@ -90,6 +94,7 @@ impl Stage {
             deferred: Vec::new(),
             next: None,
             interrupted: HashMap::new(),
+            made: HashSet::new(),
         }
     }
 
@@ -148,6 +153,14 @@ impl Stage {
                     self.event(task, event);
                 }
             }
+        }
+    }
+
+    /// The id of a part of a task, as JSON text: the same in whatever part of a thread it is told.
+    pub(super) fn part_id(&mut self, task: &str, id: &str) -> String {
+        match self.made.contains(task) {
+            true => self.unique(&format!("{}/{id}", plain(task))),
+            false => self.unique(id),
         }
     }
 
@@ -242,7 +255,9 @@ impl Stage {
                     let announced = Announced {
                         parent: task.to_owned(),
                         prompt: event.get("prompt").map(Raw::to_owned),
-                        call: event.at("metadata", "/parentToolCallId"),
+                        call: event
+                            .at("metadata", "/parentToolCallId")
+                            .or_else(|| event.get("toolCallId").map(Raw::to_owned)),
                         agent: event.get("agentId").map(Raw::to_owned),
                     };
                     self.announced.insert(subtask.to_string(), announced);
@@ -281,6 +296,15 @@ impl Stage {
         self.flush();
         let (id, interrupt) = parts::interrupt(event);
         let Some(run) = self.run.as_mut() else { return };
+        let call = event.get("toolCallId").filter(|call| call.body().is_some());
+        if let Some(call) = call
+            && event.get("inputType").is_some_and(|ty| ty.is("tool-execution"))
+            && self.made.contains(task)
+        {
+            // The client runs it, and comes with the result in its next run.
+            run.pending.push(call.to_string());
+            return;
+        }
         let subagent = run.subagents.iter().any(|s| s == task);
         let interrupt = if subagent { interrupt.raw("subagentRunId", task) } else { interrupt };
         run.interrupts.retain(|(_, known, _)| *known != id);

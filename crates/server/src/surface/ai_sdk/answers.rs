@@ -2,15 +2,13 @@
 //! that run at the client.
 
 use selvedge_agents::fits;
-use selvedge_protocol::journal::{Event, Visibility};
 use selvedge_protocol::json::{Doc, Node, quote};
 use selvedge_store::{InboxItem, InboxKind, ThreadRef};
 
-use super::chat::task_of;
 use super::follow::Followed;
 use super::request::{Asked, wrong};
 use crate::auth::Principal;
-use crate::state::event_at;
+use crate::surface::asked::{Asked as Waiting, asked as waiting_in, began, root_of, word};
 use crate::surface::native::acts::inputs::{Reply, give};
 use crate::{App, Error, ErrorCode};
 
@@ -22,9 +20,6 @@ struct Answer {
     pointer: String,
 }
 
-/// What waits, each with the event that asked.
-type Waiting = Vec<(InboxItem, Event<'static>)>;
-
 /// Gives the answers of the last message; the turn goes on after what was asked.
 pub(super) async fn given(
     app: &App,
@@ -33,14 +28,17 @@ pub(super) async fn given(
 ) -> Result<Followed, Error> {
     let thread = app.fresh(&principal.thread(&asked.id)).await?;
     let last = asked.last()?;
-    let waiting = waiting(app, &thread, principal.sees).await?;
+    let waiting = waiting_in(app, &thread, principal.sees).await?;
+    let inputs: Vec<_> =
+        waiting.into_iter().filter(|one| one.item.kind == InboxKind::Input).collect();
     let (mut answers, mut before) = (Vec::new(), Vec::new());
     for (pointer, part) in last.parts() {
         let Some(call) = part.get("toolCallId").and_then(Node::str) else { continue };
         let Some(said) = Said::read(part, &pointer)? else { continue };
-        match said.question(&waiting, &last.id, &call) {
-            Some((item, event)) => {
-                answers.push(Answer { item: item.clone(), body: said.body(event)?, pointer });
+        match said.question(&inputs, &last.id, &call) {
+            Some(one) => {
+                let (item, body) = (one.item.clone(), said.body(one)?);
+                answers.push(Answer { item, body, pointer });
             }
             None => before.push(said.id(&last.id, &call)),
         }
@@ -68,7 +66,7 @@ pub(super) async fn given(
     };
     let after = after.unwrap_or(item.seq);
     let root = root_of(app, &thread, item.task.unwrap_or_default()).await?;
-    let began = task_of(app, &thread, &root).await?.unwrap_or(after);
+    let began = began(app, &thread, &root).await?.unwrap_or(after);
     Ok(Followed { thread, task: root, began, after })
 }
 
@@ -110,21 +108,19 @@ impl Said {
     /// The question that it answers, if that waits. Tools' ids need not be unique in a thread.
     fn question<'w>(
         &self,
-        waiting: &'w Waiting,
+        waiting: &'w [Waiting],
         message: &str,
         call: &str,
-    ) -> Option<&'w (InboxItem, Event<'static>)> {
-        let of_call = |(_, event): &&(InboxItem, Event<'static>)| {
-            event.str("toolCallId").is_some_and(|own| own == call)
-        };
+    ) -> Option<&'w Waiting> {
+        let of_call = |one: &&Waiting| one.event.str("toolCallId").is_some_and(|own| own == call);
         match self {
-            Self::Approval { id, .. } => waiting.iter().find(|(item, _)| item.id == *id),
+            Self::Approval { id, .. } => waiting.iter().find(|one| one.item.id == *id),
             Self::Output(..) => {
-                let own = |item: &InboxItem| {
-                    item.task.as_deref().is_some_and(|task| message.starts_with(task))
+                let own = |one: &&Waiting| {
+                    one.item.task.as_deref().is_some_and(|task| message.starts_with(task))
                 };
                 let mut all = waiting.iter().filter(of_call);
-                all.clone().find(|(item, _)| own(item)).or_else(|| all.next())
+                all.clone().find(own).or_else(|| all.next())
             }
         }
     }
@@ -139,7 +135,7 @@ impl Said {
 
     /// As a body of the native API. Clients of the oldest version know no approvals: they agree
     /// with the output `true`, `{"approved":true}` or a word.
-    fn body(&self, event: &Event<'_>) -> Result<String, Error> {
+    fn body(&self, asked: &Waiting) -> Result<String, Error> {
         let (output, at) = match self {
             Self::Approval { approved, reason, .. } => {
                 let reason = reason.as_deref().map(quote);
@@ -150,14 +146,14 @@ impl Said {
         };
         let doc = Doc::parse(output).map_err(|error| wrong(&error.to_string(), at))?;
         let root = doc.root();
-        if event.get("inputType").is_some_and(|ty| ty.is("confirmation")) {
+        if asked.confirms() {
             let said = root.bool().or_else(|| root.get("approved")?.bool());
             let said = said.or_else(|| word(&root.str()?));
             let message = "to agree, give the output `true`; to refuse, `false`";
             let said = said.ok_or_else(|| wrong(message, at))?;
             return Ok(format!("{{\"value\":{said}}}"));
         }
-        fits::question(event, root)
+        fits::question(&asked.event, root)
             .map_err(|misfit| wrong(&misfit.message, &format!("{at}{}", misfit.pointer)))?;
         Ok(format!("{{\"value\":{output}}}"))
     }
@@ -176,43 +172,4 @@ async fn latest(
         Ok(all.into_iter().flatten().max_by_key(|item| item.seq))
     };
     app.blocking(find).await
-}
-
-/// The turn that a task belongs to.
-async fn root_of(app: &App, thread: &ThreadRef, mut task: String) -> Result<String, Error> {
-    let thread = thread.clone();
-    let find = move |store: &selvedge_store::Store| {
-        for _ in 0..64 {
-            match store.task(&thread, &task)?.and_then(|found| found.parent) {
-                Some(parent) => task = parent,
-                None => break,
-            }
-        }
-        Ok(task)
-    };
-    app.blocking(find).await
-}
-
-async fn waiting(app: &App, thread: &ThreadRef, sees: Visibility) -> Result<Waiting, Error> {
-    let thread = thread.clone();
-    let find = move |store: &selvedge_store::Store| {
-        let mut out = Vec::new();
-        for item in store.pending(&thread)?.into_iter().filter(|i| i.kind == InboxKind::Input) {
-            let asked = event_at(store, &thread, item.seq)?;
-            let asked = asked.filter(|asked| Visibility::of_event(asked) <= sees);
-            out.extend(asked.map(|event| (item, event)));
-        }
-        Ok(out)
-    };
-    app.blocking(find).await
-}
-
-/// Whether a text begins with a yes or a no.
-fn word(text: &str) -> Option<bool> {
-    let first = text.trim().split(|c: char| !c.is_alphabetic()).next()?.to_lowercase();
-    match first.as_str() {
-        "yes" | "ok" | "approve" | "approved" | "true" => Some(true),
-        "no" | "deny" | "denied" | "reject" | "rejected" | "false" => Some(false),
-        _ => None,
-    }
 }

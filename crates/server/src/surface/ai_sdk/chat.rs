@@ -11,12 +11,13 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::answers;
-use super::follow::{Followed, Leaving, Manner, follow, is_running, unfinished};
+use super::follow::{Followed, Leaving, Manner, follow, is_running};
 use super::request::{Asked, Message, Role, Trigger, wrong};
 use super::rewind::{Again, rewind};
 use crate::auth::Principal;
 use crate::extract::{Id, Payload};
 use crate::query::Query;
+use crate::surface::asked::{began, unfinished};
 use crate::surface::native::acts::cancel::stop_task;
 use crate::surface::native::messages::{Saying, opening, plain, receivers, say};
 use crate::surface::native::stream::filter;
@@ -137,7 +138,7 @@ pub(super) async fn tell(
         }
         (None, Some(task)) => {
             let after = appended.first.saturating_sub(1);
-            let began = task_of(app, &thread, task).await?.map_or(appended.first, |known| known);
+            let began = began(app, &thread, task).await?.unwrap_or(appended.first);
             Ok(Followed { thread, task: task.clone(), began, after })
         }
         (None, None) => Err(Error::new(ErrorCode::Internal, "nobody answers the message")),
@@ -170,23 +171,12 @@ pub(super) async fn turn_of(
     app.store().fresh(thread).await?;
     for agent in to {
         let task = format!("{message}/{agent}");
-        if let Some(began) = task_of(app, thread, &task).await? {
+        if let Some(began) = began(app, thread, &task).await? {
             let (thread, after) = (thread.clone(), began.saturating_sub(1));
             return Ok(Some(Followed { thread, task, began, after }));
         }
     }
     Ok(None)
-}
-
-/// The entry that began a task, if there is one of that id.
-pub(super) async fn task_of(
-    app: &App,
-    thread: &ThreadRef,
-    task: &str,
-) -> Result<Option<u64>, Error> {
-    let (thread, task) = (thread.clone(), task.to_owned());
-    let found = app.blocking(move |store| Ok(store.task(&thread, &task)?)).await?;
-    Ok(found.map(|task| task.began.0))
 }
 
 /// `POST /ai-sdk/chat/{id}/stop`, `DELETE /ai-sdk/chat/{id}/stream`

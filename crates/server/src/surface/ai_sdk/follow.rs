@@ -14,11 +14,12 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use selvedge_protocol::dialect::Id as DialectId;
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::journal::fold::TaskState;
-use selvedge_store::{Task, ThreadRef, Within};
+use selvedge_store::{Task, ThreadRef};
 
 use crate::auth::Principal;
 use crate::extract::Id;
 use crate::query::Query;
+use crate::surface::asked::unfinished;
 use crate::surface::native::acts::cancel::stop_task;
 use crate::surface::native::stream::filter;
 use crate::turn::{Frame, Turn, Until, Writing};
@@ -70,21 +71,6 @@ pub(super) async fn resume(
     let followed = Followed { thread, task: task.id, began, after };
     let manner = Manner { version, leaving: Leaving::Nothing };
     follow(&app, &principal, &query, &id, followed, manner).await
-}
-
-/// The turns of a thread that are not over, in the order they began.
-pub(super) async fn unfinished(app: &App, thread: &ThreadRef) -> Result<Vec<Task>, Error> {
-    app.store().fresh(thread).await?;
-    let thread = thread.clone();
-    let find = move |store: &selvedge_store::Store| {
-        let found = store.unfinished(&thread, &Within::Thread)?.tasks;
-        let tasks = found.iter().map(|id| store.task(&thread, id));
-        let tasks = tasks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten();
-        let mut turns: Vec<Task> = tasks.filter(|task| task.parent.is_none()).collect();
-        turns.sort_by_key(|task| task.began);
-        Ok(turns)
-    };
-    app.blocking(find).await
 }
 
 /// Whether a turn goes on without anyone's doing.

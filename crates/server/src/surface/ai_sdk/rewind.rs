@@ -9,9 +9,10 @@ use selvedge_store::ThreadRef;
 use uuid::Uuid;
 
 use super::chat::{said, tell, turn_of};
-use super::follow::{Followed, unfinished};
+use super::follow::Followed;
 use super::request::Asked;
 use crate::auth::Principal;
+use crate::surface::asked::unfinished;
 use crate::surface::native::acts::cancel::stop_task;
 use crate::surface::native::branch::{Branch, branch_off, take_place};
 use crate::surface::native::messages::receivers;

@@ -30,6 +30,7 @@ impl Stage {
             thoughts: Vec::new(),
             calls: Vec::new(),
             interrupts: Vec::new(),
+            pending: Vec::new(),
             waiting: None,
             usage: Vec::new(),
             spoken: false,
@@ -71,6 +72,9 @@ impl Stage {
         agent: Option<Raw<'static>>,
         parent: Option<Raw<'static>>,
     ) {
+        if event.and_then(|e| e.get("dispatched")).and_then(Raw::bool) == Some(true) {
+            self.made.insert(task.to_owned());
+        }
         let announced = self.announced.remove(task);
         let parent = parent
             .map(|p| p.to_string())
@@ -228,6 +232,12 @@ impl Stage {
                 .some("usage", usage),
             Outcome::Canceled => {
                 finished().raw("outcome", "{\"type\":\"cancelled\"}").some("usage", usage)
+            }
+            _ if waits && run.interrupts.is_empty() && !run.pending.is_empty() => {
+                self.interrupted.insert(run.task.clone(), run.id.clone());
+                let calls = run.pending.join(",");
+                let outcome = format!("{{\"type\":\"success\",\"pendingToolCallIds\":[{calls}]}}");
+                finished().raw("outcome", &outcome).some("usage", usage)
             }
             _ if waits || *outcome == Outcome::Waiting => {
                 if run.interrupts.is_empty() {

@@ -14,7 +14,7 @@ impl Stage {
         let role = role.filter(|r| matches!(*r, "user" | "system" | "developer"));
         let role = role.unwrap_or("assistant");
         let name = event.and_then(|e| e.get("agentId").or(e.get("author")));
-        let wire = self.unique(id);
+        let wire = self.part_id(task, id);
         let record = record("TEXT_MESSAGE_START")
             .raw("messageId", &wire)
             .text("role", role)
@@ -60,7 +60,7 @@ impl Stage {
 
     pub(super) fn thought_started(&mut self, task: &str, id: &str, event: Option<&Event<'_>>) {
         self.enter(task);
-        let wire = self.unique(id);
+        let wire = self.part_id(task, id);
         let record = record("REASONING_START").raw("messageId", &wire);
         if let Some(run) = self.run.as_mut() {
             run.thoughts.push(Open {
