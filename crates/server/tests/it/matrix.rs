@@ -103,6 +103,9 @@ fn body(route: &Route) -> &'static str {
     match route.path {
         path if path.contains("/inputs/") => r#"{"value":true}"#,
         path if path.contains("/auths/") => r#"{"userId":"u"}"#,
+        "/process" | "/process/task" => {
+            r#"{"session_id":"made","input":[{"role":"user","content":[{"type":"text","text":"x"}]}]}"#
+        }
         // As good for an append as for a fork; no body is read before the key is.
         _ => r#"{"kind":"x"}"#,
     }

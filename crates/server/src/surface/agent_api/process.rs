@@ -16,6 +16,7 @@ use super::whole;
 use crate::auth::Principal;
 use crate::extract::Payload;
 use crate::query::Query;
+use crate::state::event_at;
 use crate::surface::native::acts::inputs::{Reply, give};
 use crate::surface::native::messages::{Saying, receivers, say};
 use crate::surface::native::stream::start;
@@ -74,9 +75,20 @@ pub(super) async fn begin(app: &App, principal: &Principal, asked: Asked) -> Res
     let Asked { session: id, model, answers, said, .. } = asked;
     let mut first: Option<Appended> = None;
     let mut tasks = Vec::new();
-    for answer in answers {
+    let waiting = match answers.is_empty() {
+        true => Vec::new(),
+        false => waiting(app, principal, &id).await?,
+    };
+    let named = |answer: Answer| {
+        let found = waiting.iter().find(|one| one.is_for(&answer.to));
+        (found.map(|one| one.input.clone()), answer)
+    };
+    let mut answers: Vec<_> = answers.into_iter().map(named).collect();
+    // What nothing waits for fails before anything is answered.
+    answers.sort_by_key(|(input, _)| input.is_some());
+    for (input, answer) in answers {
         let at = answer.at.clone();
-        let given = answered(app, principal, &id, answer).await;
+        let given = answered(app, principal, &id, (input, answer)).await;
         let (appended, task) = given.map_err(|error| error.within(&at))?;
         tasks.extend(task.filter(|task| !tasks.contains(task)));
         first.get_or_insert(appended);
@@ -136,41 +148,54 @@ async fn spoken(
     Ok((appended, tasks))
 }
 
+/// A question that waits, and the call that it is about.
+struct Waiting {
+    input: String,
+    call: Option<String>,
+}
+
+impl Waiting {
+    fn is_for(&self, to: &To) -> bool {
+        match to {
+            To::Input(id) => self.input == *id,
+            To::Call(id) => self.call.as_ref() == Some(id),
+        }
+    }
+}
+
+/// What waits for answers in a session.
+async fn waiting(app: &App, principal: &Principal, id: &str) -> Result<Vec<Waiting>, Error> {
+    let thread = app.fresh(&principal.thread(id)).await?;
+    app.blocking(move |store| {
+        let mut all = Vec::new();
+        for item in store.pending(&thread)? {
+            let asked = event_at(store, &thread, item.seq)?;
+            let call = asked.and_then(|asked| asked.str("toolCallId").map(|id| id.into_owned()));
+            if item.kind == InboxKind::Input {
+                all.push(Waiting { input: item.id, call });
+            }
+        }
+        Ok(all)
+    })
+    .await
+}
+
 /// Answers what a response asked.
 async fn answered(
     app: &App,
     principal: &Principal,
     thread: &str,
-    answer: Answer,
+    (input, answer): (Option<String>, Answer),
 ) -> Result<(Appended, Option<String>), Error> {
-    let input = match answer.to {
-        To::Input(id) => id,
-        To::Call(call) => asked_for(app, principal, thread, call).await?,
+    let input = match (input, answer.to) {
+        (Some(input), _) | (None, To::Input(input)) => input,
+        (None, To::Call(call)) => {
+            let message = format!("no call `{call}` waits for its output");
+            return Err(Error::new(ErrorCode::NotFound, message));
+        }
     };
     let doc = Doc::parse(&answer.body)
         .map_err(|error| Error::new(ErrorCode::BadJson, error.to_string()))?;
     let reply = Reply { thread, id: &input, root: doc.root(), key: None };
     give(app, principal, reply).await.map_err(|error| Error { pointer: None, ..error })
-}
-
-/// The question with which a call of a client's tool waits.
-async fn asked_for(
-    app: &App,
-    principal: &Principal,
-    thread: &str,
-    call: String,
-) -> Result<String, Error> {
-    let there = app.fresh(&principal.thread(thread)).await?;
-    let missing = format!("no call `{call}` waits for its output");
-    let found = app.blocking(move |store| {
-        for item in store.pending(&there)? {
-            let asked = crate::state::event_at(store, &there, item.seq)?;
-            let own = asked.and_then(|asked| asked.str("toolCallId").map(|id| id == call));
-            if item.kind == InboxKind::Input && own == Some(true) {
-                return Ok(Some(item.id));
-            }
-        }
-        Ok(None)
-    });
-    found.await?.ok_or_else(|| Error::new(ErrorCode::NotFound, missing))
 }

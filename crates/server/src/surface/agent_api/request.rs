@@ -1,6 +1,6 @@
 //! A request, read: what is said, what is answered, and how the answer is to come.
 //!
-//! Invariant: a request that cannot be done as a whole is refused before anything of it is.
+//! Invariant: a request that breaks the protocol's rules is refused before anything of it is done.
 
 use selvedge_protocol::diagnostic::Report;
 use selvedge_protocol::dialect::{self, DecodeOptions, Frames, Start};
@@ -16,7 +16,9 @@ use crate::{Error, ErrorCode};
 /// Messages of one request.
 const MESSAGES: usize = 1000;
 /// What a request wishes for the answer; it goes with the message.
-const WISHES: [&str; 11] = [
+const WISHES: [&str; 13] = [
+    "id",
+    "response_id",
     "model",
     "top_p",
     "temperature",
