@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use selvedge_protocol::dialect::agent_api::LIVE;
 use selvedge_protocol::dialect::{self, Dialect, EncodeOptions, Encoding, Id};
 use selvedge_protocol::json::from_utf8;
 use selvedge_protocol::record::{Framing, Role, split};
