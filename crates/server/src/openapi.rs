@@ -365,7 +365,11 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("PATCH", "/api/threads/{id}") => ("ThreadChange", "ChangedThread"),
         ("POST", "/api/threads/{id}/events") => {
             let one = schema::named("Event");
-            let takes = json!({"anyOf": [one, {"type": "array", "items": one}]});
+            let source = json!({"type": "object", "required": ["dialect", "source"],
+                "properties": {"dialect": {"type": "string"}, "agent": {"type": "string"}},
+                "description": "What was said in another dialect, as the events it means"});
+            let items = json!({"anyOf": [one, source]});
+            let takes = json!({"anyOf": [one, {"type": "array", "items": items}]});
             return (Some(takes), Some(schema::named("Appended")));
         }
         ("GET", "/api/threads/{id}/events") => ("", "Page"),

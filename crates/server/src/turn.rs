@@ -53,10 +53,13 @@ pub(crate) struct Frame<'a> {
     pub(crate) data: &'a str,
 }
 
+/// Writes one event of a stream.
+type WriteFrame = dyn FnMut(&Frame<'_>, &mut String) + Send;
+
 /// How a protocol writes a stream: its frames, and what comes after the last if the turn ended.
 /// A stream that is cut off ends without it.
 pub(crate) struct Writing {
-    pub(crate) frame: Box<dyn FnMut(&Frame<'_>, &mut String) + Send>,
+    pub(crate) frame: Box<WriteFrame>,
     pub(crate) end: Box<dyn FnOnce(&mut String) + Send>,
 }
 

@@ -111,3 +111,33 @@ async fn a_long_import_is_there_as_a_whole_and_nobody_goes_on_with_its_tasks() {
     let (_, sent) = site.post("/api/threads/t/messages", r#"{"content":"hi","to":"ada"}"#).await;
     assert_eq!(sent["first"], 7001, "{sent}");
 }
+
+#[tokio::test]
+async fn a_source_in_another_dialect_may_stand_among_events() {
+    let site = Site::start().await;
+    site.thread("t").await;
+    let said = r#"[{"kind":"request","parts":[{"part_kind":"user-prompt","content":"hi",
+        "timestamp":"2026-01-01T00:00:00Z"}]},
+        {"kind":"response","parts":[{"part_kind":"text","content":"ho"}]}]"#;
+    let item = format!(r#"{{"dialect":"pydantic-ai","agent":"ada","source":{said}}}"#);
+    let body = format!(r#"[{{"kind":"x"}},{item},{{"kind":"y"}}]"#);
+    let (status, appended) = site.post("/api/threads/t/events", body).await;
+    assert_eq!(status.as_u16(), 200, "{appended}");
+    let (_, state) = site.get("/api/threads/t").await;
+    let told: Vec<_> = state["messages"].as_array().unwrap().iter().map(|m| &m["text"]).collect();
+    assert_eq!(told, ["hi", "ho"]);
+    assert_eq!(state["messages"][1]["agentId"], "ada");
+    // All of it or nothing, with the place of what cannot be.
+    for (item, place) in [
+        (r#"{"dialect":"klingon","source":[]}"#, "/1/dialect"),
+        (r#"{"dialect":"pydantic-ai"}"#, "/1/source"),
+        (r#"{"dialect":"pydantic-ai","source":"what?"}"#, "/1/source"),
+        (r#"{"dialect":7,"source":[]}"#, "/1/dialect"),
+    ] {
+        let body = format!(r#"[{{"kind":"x"}},{item}]"#);
+        let (status, refused) = site.post("/api/threads/t/events", body).await;
+        assert_eq!((status.as_u16(), &refused["error"]["pointer"]), (400, &place.into()), "{item}");
+    }
+    let (_, page) = site.get("/api/threads/t/events").await;
+    assert_eq!(page["head"], appended["last"]);
+}
