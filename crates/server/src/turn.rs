@@ -48,18 +48,17 @@ pub(crate) enum Until {
 pub(crate) struct Frame<'a> {
     /// Where a reader stands who has it: see [`Start`].
     pub(crate) id: &'a str,
-    #[allow(dead_code, reason = "not every protocol names its events")]
     pub(crate) event: Option<&'a str>,
     pub(crate) data: &'a str,
 }
 
-/// Writes one event of a stream.
-type WriteFrame = dyn FnMut(&Frame<'_>, &mut String) + Send;
+/// Writes an event as a protocol does.
+pub(crate) type Write<'w> = dyn FnMut(&Frame<'_>, &mut String) + Send + 'w;
 
 /// How a protocol writes a stream: its frames, and what comes after the last if the turn ended.
 /// A stream that is cut off ends without it.
 pub(crate) struct Writing {
-    pub(crate) frame: Box<WriteFrame>,
+    pub(crate) frame: Box<Write<'static>>,
     pub(crate) end: Box<dyn FnOnce(&mut String) + Send>,
 }
 
@@ -320,10 +319,7 @@ impl Following {
 }
 
 /// The frames of a piece of a stream, as another writes them.
-pub(crate) fn rewritten(
-    bytes: &[u8],
-    write: &mut (dyn FnMut(&Frame<'_>, &mut String) + Send),
-) -> Bytes {
+pub(crate) fn rewritten(bytes: &[u8], write: &mut Write<'_>) -> Bytes {
     let mut out = String::with_capacity(bytes.len() + bytes.len() / 4);
     for frame in from_utf8(bytes).unwrap_or("").split_inclusive("\n\n") {
         let field = |name| frame.lines().find_map(|line| line.strip_prefix(name));

@@ -155,6 +155,113 @@ async fn a_file_is_of_bytes_and_no_form_is_half_taken() {
     assert_eq!(site.get("/v1/files").await.1["data"], json!([]));
 }
 
+/// Appends events of a task.
+async fn append(site: &Site, thread: &str, task: &str, events: Value) {
+    let mut events = events;
+    for event in events.as_array_mut().unwrap() {
+        event["taskId"] = task.into();
+    }
+    let (status, told) =
+        site.post(&format!("/api/threads/{thread}/events"), events.to_string()).await;
+    assert_eq!(status, StatusCode::OK, "{told}");
+}
+
+#[tokio::test]
+async fn a_run_has_the_status_that_its_task_came_to() {
+    let site = Site::start().await;
+    let thread = made(&site, json!({})).await;
+    let created = json!({"kind": "task-created", "initiator": "user", "agentId": "b"});
+    let working = json!({"kind": "task-status", "status": "working"});
+    for (status, events) in [
+        ("queued", json!([])),
+        ("in_progress", json!([working])),
+        (
+            "expired",
+            json!([working, {"kind": "task-status", "status": "failed", "code": "timeout"}]),
+        ),
+        ("failed", json!([working, {"kind": "task-status", "status": "failed", "code": "x"}])),
+        ("cancelled", json!([{"kind": "task-status", "status": "canceled"}])),
+        ("completed", json!([{"kind": "task-complete", "content": "done"}])),
+        (
+            "incomplete",
+            json!([
+            {"kind": "step-started"}, {"kind": "content-delta", "delta": "cut o"},
+            {"kind": "step-finished", "finishReason": "length"}, {"kind": "task-complete"}]),
+        ),
+    ] {
+        append(&site, &thread, status, json!([created])).await;
+        if events != json!([]) {
+            append(&site, &thread, status, events).await;
+        }
+        let (_, run) = site.get(&format!("/v1/threads/{thread}/runs/{status}")).await;
+        assert_eq!(run["status"], status, "{run}");
+    }
+    let (_, runs) =
+        site.get(&format!("/v1/threads/{thread}/runs?order=asc&limit=2&after=queued")).await;
+    let ids: Vec<&str> =
+        runs["data"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["in_progress", "expired"]);
+    assert_eq!(runs["has_more"], true);
+}
+
+#[tokio::test]
+async fn several_required_outputs_may_come_one_by_one_and_a_stream_is_rejoined_where_it_waits() {
+    let site = Site::start().await;
+    let thread = made(&site, json!({})).await;
+    let call = |id: &str| {
+        json!([{"kind": "tool-call", "toolCallId": id, "toolName": "locate", "arguments": {"n": id}},
+            {"kind": "input-required", "inputId": format!("q-{id}"), "toolCallId": id,
+             "inputType": "tool-execution", "prompt": "locate"}])
+    };
+    append(
+        &site,
+        &thread,
+        "r",
+        json!([{"kind": "task-created", "initiator": "user", "agentId": "b"}]),
+    )
+    .await;
+    append(&site, &thread, "r", call("a")).await;
+    append(&site, &thread, "r", call("b")).await;
+    let path = format!("/v1/threads/{thread}/runs/r");
+    let required = |run: &Value| -> Vec<String> {
+        let calls = &run["required_action"]["submit_tool_outputs"]["tool_calls"];
+        let calls = calls.as_array().into_iter().flatten();
+        calls.map(|call| call["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(required(&site.get(&path).await.1), ["a", "b"]);
+    let told = async |last: Option<&str>| -> Vec<(String, String)> {
+        let mut frames = site.stream(&format!("/v1/threads/{thread}/stream/r"), last).await;
+        let mut all = Vec::new();
+        while let Some(frame) = frames.maybe().await {
+            let field = |name| frame.field(name).unwrap_or_default().to_owned();
+            all.push((field("event"), field("id")));
+        }
+        all
+    };
+    let first = told(None).await;
+    let names: Vec<&str> = first.iter().map(|(event, _)| event.as_str()).collect();
+    assert_eq!(names.last(), Some(&"done"), "{names:?}");
+    assert_eq!(names.iter().filter(|name| **name == "thread.run.requires_action").count(), 2);
+    let submit = async |id: &str| {
+        let body = json!({"tool_outputs": [{"tool_call_id": id, "output": "x"}]}).to_string();
+        site.post(&format!("{path}/submit_tool_outputs"), body).await
+    };
+    let (status, run) = submit("a").await;
+    assert_eq!((status, required(&run)), (StatusCode::OK, vec!["b".to_owned()]));
+    assert_eq!(submit("a").await.0, StatusCode::BAD_REQUEST, "answered before");
+    let (_, run) = submit("b").await;
+    assert_eq!((&run["status"], &run["required_action"]), (&json!("in_progress"), &Value::Null));
+    append(&site, &thread, "r", json!([{"kind": "task-complete", "content": "there"}])).await;
+    let (_, seen) = &first[first.len() - 2];
+    let rest = told(Some(seen)).await;
+    assert_eq!(rest[rest.len() - 2].0, "thread.run.completed");
+    assert!(rest.iter().all(|(event, _)| event != "thread.run.created"), "{rest:?}");
+    let whole = told(None).await;
+    assert_eq!(&whole[whole.len() - rest.len()..], rest, "the same from the beginning");
+    let end = told(Some(&rest[rest.len() - 2].1)).await;
+    assert_eq!(end, [("done".to_owned(), String::new())]);
+}
+
 fn quote() -> String {
     let quote = json!({"$schema": PAYMENTS, "quote": {
         "quote_id": "q1", "merchant_id": "m", "description": "A flight",

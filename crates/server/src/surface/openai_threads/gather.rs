@@ -3,13 +3,13 @@
 //! Every task has an encoder of its own, as its stream has. What happens in other runs at the same
 //! time changes nothing, and ids are the same here and there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use selvedge_protocol::dialect::aitp::exchange::Questions;
 use selvedge_protocol::dialect::{self, EncodeOptions, Encoding, Id};
 use selvedge_protocol::journal::{Batch, Event, Kind};
-use selvedge_protocol::json::{Raw, from_utf8};
+use selvedge_protocol::json::{Doc, Node, NodeKind, Raw, from_utf8};
 use selvedge_protocol::record::{Framing, split};
 use selvedge_protocol::time;
 use selvedge_store::{Entry, ReadError, Store, Task, ThreadRef};
@@ -22,6 +22,12 @@ use crate::view::{Descendants, Filter, Sieve};
 const PAGE: usize = 1 << 20;
 /// The name of the application event that changes the metadata of a message or a run.
 pub(super) const METADATA: &str = "openai.metadata";
+
+/// The run that the encoder makes up for what is said outside of any.
+const NO_RUN: &str = "run-1";
+
+/// What a run stays at.
+pub(super) const OVER: [&str; 5] = ["completed", "failed", "cancelled", "expired", "incomplete"];
 
 /// What an object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,6 +54,8 @@ pub(super) struct Gathered {
     sieve: Sieve,
     retelling: Retelling,
     encodings: HashMap<Option<String>, Encoding>,
+    /// Runs that are over: what someone says after that is not theirs.
+    over: HashSet<String>,
     /// Questions as messages, in threads of AITP.
     questions: Option<Questions>,
     objects: Vec<(Sort, Value)>,
@@ -61,6 +69,7 @@ impl Gathered {
             sieve: Sieve::new(filter),
             retelling: Retelling::new(),
             encodings: HashMap::new(),
+            over: HashSet::new(),
             questions: None,
             objects: Vec::new(),
             places: HashMap::new(),
@@ -118,7 +127,7 @@ impl Gathered {
     }
 
     fn entry(&mut self, entry: &Entry) {
-        let Self { sieve, retelling, thread, encodings, questions, .. } = self;
+        let Self { sieve, retelling, thread, encodings, questions, over, .. } = self;
         let seen = sieve.see(entry);
         let passes = seen.is_some();
         let told = seen.unwrap_or_else(|| sieve.stand_in(entry));
@@ -134,6 +143,10 @@ impl Gathered {
                 let events = batch.events.iter();
                 asked.extend(events.filter_map(|event| question(event, thread, questions)));
             }
+            let late = task.as_ref().is_some_and(|task| over.contains(task));
+            if late && batch.frame.is_none() {
+                return;
+            }
             let encoding = encodings.entry(task);
             encoding.or_insert_with(|| encoding_of(thread)).batch(batch, &mut out);
         });
@@ -143,7 +156,7 @@ impl Gathered {
                 true => record.body.to_owned(),
                 false => record.body.lines().filter_map(|l| l.strip_prefix("data: ")).collect(),
             };
-            records.extend(serde_json::from_str::<Value>(&data).ok());
+            records.extend(parsed(&data));
         });
         for record in records {
             self.take(record, loose);
@@ -186,8 +199,12 @@ impl Gathered {
             }
             _ => return,
         };
-        if loose && sort == Sort::Message && value["role"] == "assistant" {
+        if loose && value["run_id"] == NO_RUN {
             value["run_id"] = Value::Null;
+        }
+        let status = value["status"].as_str().unwrap_or_default();
+        if sort == Sort::Run && OVER.contains(&status) {
+            self.over.insert(id.clone());
         }
         match self.object(sort, &id) {
             Some(object) => *object = value,
@@ -211,6 +228,26 @@ impl Gathered {
     /// One object.
     pub(super) fn one(mut self, sort: Sort, id: &str) -> Option<Value> {
         self.object(sort, id).map(Value::take)
+    }
+}
+
+/// A text of JSON. What is no whole character, as where a piece was cut inside one, is told as such.
+pub(super) fn parsed(text: &str) -> Option<Value> {
+    let strict = serde_json::from_str(text).ok();
+    strict.or_else(|| Doc::parse(text).ok().map(|doc| lenient(doc.root())))
+}
+
+fn lenient(node: Node<'_, '_>) -> Value {
+    let text = |node: Node<'_, '_>| node.str().unwrap_or_default().into_owned();
+    match node.kind() {
+        NodeKind::Plain | NodeKind::Escaped => text(node).into(),
+        NodeKind::Array => node.children().map(lenient).collect(),
+        NodeKind::Object => {
+            Value::Object(node.members().map(|(key, value)| (text(key), lenient(value))).collect())
+        }
+        NodeKind::Null | NodeKind::Bool | NodeKind::Number => {
+            serde_json::from_str(node.raw()).unwrap_or_default()
+        }
     }
 }
 
@@ -314,6 +351,13 @@ fn add(to: &mut Value, piece: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn half_a_character_costs_no_message() {
+        let told = parsed(r#"{"a":["x\ud83d",1,null]}"#).unwrap();
+        assert_eq!(told, json!({"a": ["x\u{fffd}", 1, null]}));
+        assert_eq!(parsed("{"), None);
+    }
 
     #[test]
     fn pieces_add_up() {

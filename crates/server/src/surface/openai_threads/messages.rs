@@ -7,9 +7,9 @@ use http::HeaderMap;
 use selvedge_store::{Append, Appended, Create, Key, ThreadRef};
 use serde_json::Value;
 
-use super::bodies::{self, NewMessage, Role, wrong};
+use super::bodies::{self, NewMessage, Role};
 use super::capabilities::{Deed, Parties, in_words, judged};
-use super::gather::{Gathered, Sort, change};
+use super::gather::{Gathered, Sort, change, parsed};
 use super::history::History;
 use super::pages::{Asked, answer, list as listed};
 use super::questions::open;
@@ -192,8 +192,7 @@ pub(super) async fn modify(
     let mut found = one(&app, &principal, (&id, thread), &message).await?;
     let doc = body_object(&body)?;
     if let Some(metadata) = bodies::metadata(doc.root())? {
-        let metadata: Value = serde_json::from_str(metadata.raw())
-            .map_err(|error| wrong(format!("not JSON: {error}"), "/metadata"))?;
+        let metadata = parsed(metadata.raw()).unwrap_or_default();
         let drafts = Stamp::new(&id, now()).own(&[change(Sort::Message, &message, &metadata)])?;
         let mut append = Append::new(principal.thread(&id), drafts);
         append.key = key(&headers, &body)?;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::bodies::{self, mint, wrong};
 use super::capabilities::{Deed, Parties, judged};
-use super::gather::{Gathered, Sort, change, of_run};
+use super::gather::{Gathered, Sort, change, of_run, parsed};
 use super::pages::{Asked, Page, answer, list as listed};
 use super::stream::{Following, follow};
 use super::threads::{NewThread, made, shown};
@@ -278,8 +278,7 @@ pub(super) async fn modify(
     found(&app, &principal, (&id, &run)).await?;
     let doc = body_object(&body)?;
     if let Some(metadata) = bodies::metadata(doc.root())? {
-        let metadata: Value = serde_json::from_str(metadata.raw())
-            .map_err(|error| wrong(format!("not JSON: {error}"), "/metadata"))?;
+        let metadata = parsed(metadata.raw()).unwrap_or_default();
         let event = change(Sort::Run, &run, &metadata).with("taskId", Raw::string(&run));
         let drafts = Stamp::new(&id, now()).own(&[event])?;
         let guard = Guard::Running { task: run.clone() };

@@ -13,7 +13,7 @@ use http::HeaderMap;
 use selvedge_protocol::dialect::Id as DialectId;
 use selvedge_store::ThreadRef;
 
-use super::gather::{before, of_run};
+use super::gather::{OVER, before, of_run};
 use super::runs::found;
 use crate::auth::Principal;
 use crate::extract::Ids;
@@ -104,7 +104,7 @@ impl Telling {
 /// Whether a run goes no further after an event.
 fn ends(event: &str, id: &str, rests: u64) -> bool {
     match event.strip_prefix("thread.run.") {
-        Some("completed" | "failed" | "cancelled" | "expired" | "incomplete") => true,
+        Some(status) if OVER.contains(&status) => true,
         Some("requires_action") => {
             let seq = id.split('.').nth(1).and_then(|seq| seq.parse::<u64>().ok());
             seq.is_some_and(|seq| seq >= rests)

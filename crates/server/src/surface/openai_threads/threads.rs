@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::bodies::{self, NewMessage, Role, mint, wrong};
 use super::capabilities::{Deed, Parties, judged};
+use super::gather::parsed;
 use super::messages::latest;
 use super::pages::{Asked, Order, Page, answer, list as listed};
 use crate::auth::Principal;
@@ -86,7 +87,7 @@ impl NewThread {
             }
             created.push_str(&format!(",\"metadata\":{}", metadata.raw()));
             before.extend(joined(app, metadata)?);
-            parties = Parties::of(app, &value_of(metadata));
+            parties = Parties::of(app, &parsed(metadata.raw()).unwrap_or_default());
         }
         created.push('}');
         before.insert(0, created);
@@ -135,10 +136,6 @@ impl NewThread {
             key,
         })
     }
-}
-
-fn value_of(node: Node<'_, '_>) -> Value {
-    serde_json::from_str(node.raw()).unwrap_or_default()
 }
 
 /// That the actors of a thread's metadata take part.
@@ -214,7 +211,7 @@ pub(super) async fn modify(
 /// The events that give a thread other metadata. Actors stay unless others are named; who is not
 /// named any more leaves.
 fn changed(app: &App, metadata: Node<'_, '_>, before: &Value) -> Result<String, Error> {
-    let mut new = value_of(metadata);
+    let mut new = parsed(metadata.raw()).unwrap_or_default();
     let actors = before["metadata"]["actors"].as_array();
     let mut events = joined(app, metadata)?;
     if metadata.some("actors").is_none() {
