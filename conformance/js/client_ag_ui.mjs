@@ -138,6 +138,21 @@ await check('a tool of the client gets its result from a message', async () => {
   assert.deepEqual(done.result, { city: 'Lisbon' });
 });
 
+await check('a tool that the client brings is called, and gets its result from there', async () => {
+  const own = agent('g-11');
+  own.addMessage(user('forecast please'));
+  const tools = [{ name: 'weather', description: 'Tells the weather.', parameters: { type: 'object', properties: { city: { type: 'string' } } } }];
+  await own.runAgent({ tools });
+  const call = own.messages.flatMap((message) => message.toolCalls ?? []).at(-1);
+  assert.equal(call.function.name, 'weather');
+  assert.deepEqual(own.seen.at(-1).outcome.pendingToolCallIds, [call.id]);
+  own.addMessage({ id: 'tool-2', role: 'tool', toolCallId: call.id, content: 'sunny' });
+  await own.runAgent({ tools });
+  assert.equal(own.seen.at(-1).outcome.type, 'success');
+  const done = (await events('g-11')).find((event) => event.kind === 'tool-complete');
+  assert.equal(done.result, 'sunny');
+});
+
 await check('what a subagent does is told as its own', async () => {
   const own = agent('g-5');
   own.addMessage(user('delegate'));

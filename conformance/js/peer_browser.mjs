@@ -2,39 +2,14 @@
 
 import { createServer } from 'node:http';
 
-import bundled from '@sparticuz/chromium';
-import { chromium } from 'playwright-core';
-
+import { browser } from './browser.mjs';
 import { checks, listen } from './live.mjs';
 
-/** Without these it would look for its maker's servers; web security stays on. */
-const FLAGS = [
-  '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync',
-];
 const PAGE = '<!doctype html><meta charset="utf-8"><title>live</title><h1>What the page heard</h1><ol></ol>';
 const PATH = '/page.html';
 
 /** Origins that serve the page themselves. */
 const served = new Set();
-
-/** One browser for all checks: the one that is named, the package's, or the machine's own. */
-let started;
-async function browser() {
-  started ??= (async () => {
-    const reasons = [];
-    const named = process.env.SELVEDGE_CHROMIUM;
-    for (const program of named ? [() => named] : [() => bundled.executablePath(), () => '/usr/bin/chromium']) {
-      try {
-        return await chromium.launch({ executablePath: await program(), args: FLAGS });
-      } catch (error) {
-        reasons.push(String(error.message).split('\n')[0]);
-      }
-    }
-    return { reason: `no Chromium starts here: ${reasons.join('; ')}` };
-  })();
-  return started;
-}
 
 const client = {
   /** A page's server of its own. */

@@ -149,7 +149,7 @@ pub(crate) fn install_node_packages() -> Result<()> {
     // The drivers import the packages, so they live beside them.
     for entry in fs::read_dir(&source)? {
         let path = entry?.path();
-        if let (Some("mjs"), Some(name)) =
+        if let (Some("mjs" | "jsx"), Some(name)) =
             (path.extension().and_then(|e| e.to_str()), path.file_name())
         {
             fs::copy(&path, folder.join(name))?;

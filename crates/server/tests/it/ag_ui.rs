@@ -108,7 +108,7 @@ async fn bad_runs_name_what_is_wrong_and_change_nothing() {
             "/messages/0/content",
         ),
         (with("tools", json!("x")), 400, "/tools"),
-        (with("tools", json!([{}])), 400, "/tools/0/name"),
+        (with("tools", json!([{}])), 400, "/tools/0"),
         (with("resume", json!({})), 400, "/resume"),
         (with("resume", json!([{"interruptId": "i", "payload": 1}])), 404, ""),
         (with("forwardedProps", json!({"agent": "bob"})), 400, "/forwardedProps/agent"),

@@ -1,8 +1,10 @@
 //! What starts a run: `RunAgentInput`.
 
+use selvedge_agents::wish;
 use selvedge_protocol::dialect::{self, DecodeOptions, Frames, Start, ag_ui};
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Node, Raw};
+use serde_json::{Value, json};
 
 use crate::surface::native::threads::{named_id, text_member};
 use crate::{Error, ErrorCode};
@@ -66,10 +68,9 @@ impl<'a> Input<'a> {
             return Err(wrong(&format!("at most {ANSWERS} answers at once"), "/resume"));
         }
         let tools = list("tools")?.filter(|tools| tools.children().next().is_some());
-        for (i, tool) in tools.into_iter().flat_map(Node::children).enumerate() {
-            if !tool.get("name").is_some_and(|name| name.is_string() && !name.is("")) {
-                return Err(wrong("`name` must be a string", &format!("/tools/{i}/name")));
-            }
+        if let Some(tools) = tools {
+            let brought = json!({ "tools": serde_json::from_str::<Value>(tools.raw()).ok() });
+            wish::tools(&brought).map_err(|(at, message)| wrong(&message, &at))?;
         }
         let props = root.some("forwardedProps").filter(|props| props.is_object());
         let agent = match props {
