@@ -96,7 +96,6 @@ fn texts(task: &Value) -> String {
 }
 
 #[tokio::test]
-#[ignore = "the scripted pair of agents stays at its question here; with `serve` it goes on"]
 async fn what_a_subtask_asks_of_the_user_is_asked_by_the_task_that_was_sent() {
     let site = site().await;
     let task = sent(&site, "go", json!({})).await;
@@ -279,7 +278,6 @@ async fn until(got: &Got, sign: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-#[ignore = "the scripted pair of agents stays at its question here; with `serve` it goes on"]
 async fn a_webhook_is_told_on_after_a_restart_in_order_and_without_its_secret_on_disk() {
     let site = site().await;
     let (url, got) = hook().await;
@@ -404,7 +402,6 @@ async fn whoever_authenticated_elsewhere_says_so_with_a_message() {
 }
 
 #[tokio::test]
-#[ignore = "the scripted pair of agents stays at its question here; with `serve` it goes on"]
 async fn a_follower_of_a_task_that_waits_is_told_until_it_is_over() {
     let site = site().await;
     let task = sent(&site, "go", json!({})).await;
