@@ -111,7 +111,8 @@ async fn what_cannot_be_done_is_told_and_changes_nothing() {
         ("artifact_create", json!({"name": "b", "rows": [1]})),
     ];
     let told = told(&stage, &calls).await;
-    let choose = "give one of `content` (a file's text), `data` (a record), `rows` (a dataset)";
+    let choose = "give one of `content` (a file's text), `url` (where a file is), `data` (a record), \
+                  `rows` (a dataset)";
     assert_eq!(
         told[1..],
         [
