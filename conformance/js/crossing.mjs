@@ -34,6 +34,8 @@ function followed() {
     ));
     on('task-created', (event) => event.initiator === 'user' && asked.add(event.taskId));
     on('content-delta', (event) => {
+      // What an agent had on its tongue when it was stopped.
+      if (over.has(event.taskId)) return;
       const part = `${event.taskId} ${event.partId}`;
       story.assistant.set(part, (story.assistant.get(part) ?? '') + event.delta);
     });

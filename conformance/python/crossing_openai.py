@@ -20,8 +20,10 @@ threads = OpenAI(base_url=f"{URL}/v1", api_key="none", max_retries=0).beta.threa
 
 def booked():
     """A tool that needs consent, which is given here."""
-    threads.messages.create(thread, role="user", content="book it")
-    run = threads.runs.create_and_poll(thread_id=thread, assistant_id="assistant", poll_interval_ms=50)
+    # In one request: between two, someone else may speak.
+    run = threads.runs.create_and_poll(
+        thread_id=thread, assistant_id="assistant", poll_interval_ms=50,
+        additional_messages=[{"role": "user", "content": "book it"}])
     assert run.status == "requires_action", run
     (call,) = run.required_action.submit_tool_outputs.tool_calls
     run = threads.runs.submit_tool_outputs_and_poll(

@@ -48,6 +48,8 @@ pub struct Request<'a> {
     pub settings: &'a Settings,
     /// Which model call of the turn it is, from 1.
     pub iteration: u32,
+    /// The action of the history that the turn answers; others may have spoken since.
+    pub heard: usize,
 }
 
 /// A tool as a model gets to know it.

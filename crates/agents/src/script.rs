@@ -222,9 +222,14 @@ impl Mind for Script {
     }
 }
 
-/// What the user, or whoever called, said last.
+/// What the turn answers: what the user, or whoever called, said when it began. What others say
+/// meanwhile changes no rule.
 fn last_input(request: &Request<'_>) -> String {
     let actions = request.history.transcript.actions();
+    let own = actions.get(request.heard);
+    if let Some(own) = own.filter(|action| action.kind == ActionKind::UserMessage) {
+        return own.text();
+    }
     let heard = request.history.items.iter().rev().filter_map(|item| match item {
         Item::Action { index, .. } => actions.get(*index),
         _ => None,

@@ -44,6 +44,7 @@ impl Turn {
             tools,
             settings: &self.agent.settings,
             iteration,
+            heard: self.heard,
         }
     }
 

@@ -205,7 +205,7 @@ pub(crate) async fn ask_with(
     settings: &Settings,
 ) -> Result<Speech, Failure> {
     let (view, system) = (View::Recorder, Some("Be brief."));
-    model.stream(&Request { history, view, system, tools, settings, iteration: 1 }).await
+    model.stream(&Request { history, view, system, tools, settings, iteration: 1, heard: 0 }).await
 }
 
 /// All that is said, and the failure that it ended with; checks that it ended once.

@@ -190,6 +190,7 @@ async fn a_model_is_where_its_provider_is_or_where_it_is_said_to_be() {
         tools: &[],
         settings: &settings,
         iteration: 1,
+        heard: 0,
     };
     model.stream(&request).await.unwrap_err();
     let head = served.await.unwrap().head;

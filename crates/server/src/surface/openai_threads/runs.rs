@@ -4,7 +4,7 @@ use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue};
-use selvedge_protocol::json::{Node, Raw, quote};
+use selvedge_protocol::json::{Doc, Node, Raw, quote};
 use selvedge_store::{Append, Appended, Create, Guard, ReadError, Store, Task, ThreadRef};
 use serde_json::Value;
 
@@ -42,6 +42,7 @@ pub(super) async fn create(
     let root = doc.root();
     let new = NewRun::read(&app, Some(thread.clone()), root, (&principal, &headers)).await?;
     let mut events = additional(&app, &principal, thread, (root, &headers)).await?;
+    let new = new.answering(&events);
     events.push(new.event.clone());
     let drafts = Stamp::new(&id, now()).events(format!("[{}]", events.join(",")).as_bytes())?;
     let mut append = Append::new(principal.thread(&id), drafts);
@@ -133,6 +134,16 @@ impl NewRun {
             metadata.join(",")
         );
         Ok(Self { id, event, streams })
+    }
+
+    /// Names the message that comes with it: what others say meanwhile is not what it answers.
+    fn answering(mut self, events: &[String]) -> Self {
+        let last = events.last().and_then(|event| Doc::parse(event).ok());
+        let id = last.as_ref().and_then(|doc| doc.root().get("messageId")?.str());
+        if let (Some(id), Some(rest)) = (id, self.event.strip_suffix('}')) {
+            self.event = format!("{rest},\"messageId\":{}}}", quote(&id));
+        }
+        self
     }
 }
 
