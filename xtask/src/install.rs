@@ -33,6 +33,8 @@ pub(crate) enum Venv {
     RemoteAgentApi,
     /// pydantic-ai 1.x with `to_a2a`.
     RemotePydanticAi,
+    /// schemathesis, which makes requests from an OpenAPI document.
+    Schemathesis,
 }
 
 impl Venv {
@@ -51,6 +53,7 @@ impl Venv {
             Self::RemoteA2aV03 => "remote-a2a-0.3",
             Self::RemoteAgentApi => "remote-agent-api",
             Self::RemotePydanticAi => "remote-pydantic-ai",
+            Self::Schemathesis => "schemathesis",
         }
     }
 

@@ -7,7 +7,8 @@ use crate::process::{cargo, run as run_command};
 use crate::workspace;
 
 /// The Python packages that clients need.
-const VENVS: [Venv; 4] = [Venv::OpenAi, Venv::A2aV1, Venv::A2aV03, Venv::PydanticAi2];
+const VENVS: [Venv; 5] =
+    [Venv::OpenAi, Venv::A2aV1, Venv::A2aV03, Venv::PydanticAi2, Venv::Schemathesis];
 
 /// Installs the clients and runs the tests that start them.
 pub(crate) fn run() -> Result<()> {

@@ -10,6 +10,7 @@ mod agent_api;
 mod ai_sdk;
 mod crossing;
 mod envelope;
+mod fuzzed;
 mod looopy;
 mod mcp;
 mod openai;
