@@ -386,7 +386,7 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("GET", "/api/threads/{id}/actions") => ("", "Actions"),
         ("POST", "/api/threads/{id}/actions/{action}/claim") => ("Claim", "Claimed"),
         // A2A has schemas of its own.
-        ("POST", path) if path.starts_with("/a2a") => {
+        ("POST", path) if path == "/" || path.starts_with("/a2a") => {
             return (Some(json!({"type": "object"})), None);
         }
         ("GET", "/ping") => ("", "Ping"),

@@ -145,6 +145,7 @@ pub(super) fn wrong(path: &str) -> &'static str {
     match path {
         _ if below("/v1") => "OpenaiError",
         _ if below("/envelopes") => "EnvelopeError",
+        "/" => "OwnError",
         _ if own.iter().any(|prefix| below(prefix)) => "OwnError",
         _ => "Error",
     }

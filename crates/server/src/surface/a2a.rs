@@ -46,6 +46,7 @@ pub(crate) fn rpc_routes() -> Vec<Route> {
     vec![
         call("/a2a", "A2A 1.0 and 0.3: JSON-RPC"),
         call("/a2a/", "The same"),
+        call("/", "The same, for clients that know the server alone"),
         call("/a2a/agents/{agent}", "A2A: JSON-RPC to one agent"),
         Route {
             method: Method::GET,
