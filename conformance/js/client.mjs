@@ -25,3 +25,22 @@ export async function api(path, body) {
   const text = await response.text();
   return text ? JSON.parse(text) : undefined;
 }
+
+// An answer that breaks off after some bytes, in the middle of an event if it comes so: `how` is
+// `error`, as of a lost connection, or `close`, as of one that was ended.
+export function cut(response, bytes, how = 'error') {
+  const reader = response.body.getReader();
+  const body = new ReadableStream({
+    async pull(to) {
+      const { done, value } = await reader.read();
+      if (done) return to.close();
+      to.enqueue(value.subarray(0, Math.max(0, bytes)));
+      bytes -= value.length;
+      if (bytes > 0) return;
+      await reader.cancel();
+      how === 'error' ? to.error(new TypeError('network error')) : to.close();
+    },
+  });
+  const short = new Response(body, { status: response.status, headers: response.headers });
+  return Object.defineProperty(short, 'url', { value: response.url });
+}

@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { HttpAgent } from '@ag-ui/client';
 import { EventSchemas } from '@ag-ui/core/schemas';
 
-import { api, check, url } from './client.mjs';
+import { api, check, cut, url } from './client.mjs';
 
 const WORDS = Array.from({ length: 100 }, (_, i) => `w${i + 1}`).join(' ');
 
@@ -47,25 +47,6 @@ async function joined(id) {
   const own = agent(id);
   await own.runAgent();
   return own;
-}
-
-// An answer that breaks off after some bytes.
-function cut(response, bytes) {
-  const reader = response.body.getReader();
-  const body = new ReadableStream({
-    async pull(to) {
-      const { done, value } = await reader.read();
-      if (!done) to.enqueue(value.subarray(0, Math.max(0, bytes)));
-      bytes -= value?.length ?? 0;
-      if (!done && bytes <= 0) {
-        await reader.cancel();
-        to.error(new TypeError('network error'));
-      } else if (done) {
-        to.close();
-      }
-    },
-  });
-  return new Response(body, { status: response.status, headers: response.headers });
 }
 
 await check('a run has the client\'s id, and two turns are one thread', async () => {

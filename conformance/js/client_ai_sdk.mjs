@@ -9,7 +9,7 @@ import * as ai5 from 'ai5';
 import * as ai6 from 'ai6';
 import * as ai7 from 'ai7';
 
-import { api, check, url } from './client.mjs';
+import { api, check, cut, url } from './client.mjs';
 
 const LIBRARIES = { 5: ai5, 6: ai6, 7: ai7 };
 
@@ -68,25 +68,6 @@ const kinds = async (id) => {
   const { entries } = await api(`/api/threads/${id}/events?limit=10000`);
   return entries.map((entry) => entry.event);
 };
-
-// An answer that breaks off after some bytes.
-function cut(response, bytes) {
-  const reader = response.body.getReader();
-  const body = new ReadableStream({
-    async pull(to) {
-      const { done, value } = await reader.read();
-      if (!done) to.enqueue(value.subarray(0, Math.max(0, bytes)));
-      bytes -= value?.length ?? 0;
-      if (!done && bytes <= 0) {
-        await reader.cancel();
-        to.error(new TypeError('network error'));
-      } else if (done) {
-        to.close();
-      }
-    },
-  });
-  return new Response(body, { status: response.status, headers: response.headers });
-}
 
 const WORDS = Array.from({ length: 100 }, (_, i) => `w${i + 1}`).join(' ');
 

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 
 import { EventSource } from 'eventsource';
 
-import { api, check, url } from './client.mjs';
+import { api, check, cut, url } from './client.mjs';
 
 const SESSION = 'X-Amzn-Bedrock-AgentCore-Runtime-Session-Id';
 
@@ -35,24 +35,6 @@ function invoke(id, body) {
       event.code ? failed(new Error(`${event.code}: ${event.message}`)) : done(events);
     });
   });
-}
-
-// An answer that breaks off after some bytes, in the middle of an event if it comes so.
-function cut(response, bytes) {
-  const reader = response.body.getReader();
-  const body = new ReadableStream({
-    async pull(to) {
-      const { done, value } = await reader.read();
-      if (!done) to.enqueue(value.subarray(0, Math.max(0, bytes)));
-      bytes -= value?.length ?? 0;
-      if (done || bytes <= 0) {
-        to.close();
-        await reader.cancel();
-      }
-    },
-  });
-  const short = new Response(body, { status: response.status, headers: response.headers });
-  return Object.defineProperty(short, 'url', { value: response.url });
 }
 
 const text = (events) =>
@@ -85,7 +67,7 @@ await check('a context is followed through cuts, without a gap or a double', asy
     const source = new EventSource(`${url}/api/contexts/l-3/stream`, {
       fetch: async (input, init) => {
         const response = await fetch(input, init);
-        return cuts-- > 0 ? cut(response, Math.random() * 2000) : response;
+        return cuts-- > 0 ? cut(response, Math.random() * 2000, 'close') : response;
       },
     });
     const collect = (event) => seen.push(event.lastEventId);

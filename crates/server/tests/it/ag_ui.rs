@@ -1,26 +1,14 @@
 //! AG-UI: what its client sends, and what it must not be able to do.
 
-use std::sync::Arc;
-
 use reqwest::{Method, StatusCode};
-use selvedge_agents::model::ToolSpec;
-use selvedge_agents::script::{Line, Script};
-use selvedge_agents::{Agent, Desk, Doer, Tool};
+use selvedge_agents::Desk;
 use selvedge_server::Options;
 use serde_json::{Value, json};
 
-use crate::site::{Site, answer, key};
+use crate::site::{Site, answer, asking_where, key};
 
 fn options() -> Options {
-    let calls = vec![("where".to_owned(), json!({}))];
-    let lines = vec![
-        Line { calls, ..Line::default() },
-        Line { say: "There you are.".to_owned(), ..Line::default() },
-    ];
-    let mut ada = Agent::new("ada", Arc::new(Script::of(lines)));
-    let schema = json!({"type": "object"});
-    let spec = ToolSpec { name: "where".to_owned(), description: String::new(), schema };
-    ada.tools = vec![Arc::new(Tool::new(spec, Doer::Client).unwrap())];
+    let ada = asking_where();
     Options { agents: Some(Desk::new([ada])), ..Options::default() }
 }
 

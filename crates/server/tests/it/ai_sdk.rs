@@ -3,24 +3,15 @@
 use std::sync::Arc;
 
 use reqwest::{Method, StatusCode};
-use selvedge_agents::model::ToolSpec;
-use selvedge_agents::script::{Line, Script};
-use selvedge_agents::{Agent, Desk, Doer, Tool};
+use selvedge_agents::script::Script;
+use selvedge_agents::{Agent, Desk};
 use selvedge_server::Options;
 use serde_json::{Value, json};
 
-use crate::site::{Site, key};
+use crate::site::{Site, asking_where, key};
 
 fn options() -> Options {
-    let calls = vec![("where".to_owned(), json!({}))];
-    let lines = vec![
-        Line { calls, ..Line::default() },
-        Line { say: "There you are.".to_owned(), ..Line::default() },
-    ];
-    let mut ada = Agent::new("ada", Arc::new(Script::of(lines)));
-    let schema = json!({"type": "object"});
-    let spec = ToolSpec { name: "where".to_owned(), description: String::new(), schema };
-    ada.tools = vec![Arc::new(Tool::new(spec, Doer::Client).unwrap())];
+    let ada = asking_where();
     let bob = Agent::new("bob", Arc::new(Script::saying("Hello.")));
     Options {
         agents: Some(Desk::new([ada, bob])),

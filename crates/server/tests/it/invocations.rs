@@ -1,33 +1,16 @@
 //! Looopy's runtime: one turn as one answer.
 
-use std::sync::Arc;
-
 use reqwest::{Method, StatusCode};
-use selvedge_agents::model::ToolSpec;
-use selvedge_agents::script::{Line, Script};
-use selvedge_agents::{Agent, Desk, Doer, Tool};
+use selvedge_agents::Desk;
 use selvedge_server::Options;
 use serde_json::{Value, json};
 
-use crate::site::{Frames, Site, answer, key};
+use crate::site::{Frames, Site, answer, asking_where, key};
 
 const SESSION: &str = "X-Amzn-Bedrock-AgentCore-Runtime-Session-Id";
 
-fn ada() -> Agent {
-    let calls = vec![("where".to_owned(), json!({}))];
-    let lines = vec![
-        Line { calls, ..Line::default() },
-        Line { say: "There you are.".to_owned(), ..Line::default() },
-    ];
-    let mut ada = Agent::new("ada", Arc::new(Script::of(lines)));
-    let schema = json!({"type": "object"});
-    let spec = ToolSpec { name: "where".to_owned(), description: String::new(), schema };
-    ada.tools = vec![Arc::new(Tool::new(spec, Doer::Client).unwrap())];
-    ada
-}
-
 fn options() -> Options {
-    Options { agents: Some(Desk::new([ada()])), ..Options::default() }
+    Options { agents: Some(Desk::new([asking_where()])), ..Options::default() }
 }
 
 /// The events of an answer, up to its end.

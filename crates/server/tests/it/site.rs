@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -9,6 +10,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
+use selvedge_agents::model::ToolSpec;
+use selvedge_agents::script::{Line, Script};
+use selvedge_agents::{Agent, Doer, Tool};
 use selvedge_server::{App, Options};
 use selvedge_store::{Keys, NewKey, Store};
 use serde_json::Value;
@@ -265,4 +269,18 @@ pub(crate) async fn open(path: &std::path::Path) -> Store {
         }
     }
     panic!("{} is in use for ever", path.display());
+}
+
+/// An agent that asks its client where the user is, and then says so.
+pub(crate) fn asking_where() -> Agent {
+    let calls = vec![("where".to_owned(), serde_json::json!({}))];
+    let lines = vec![
+        Line { calls, ..Line::default() },
+        Line { say: "There you are.".to_owned(), ..Line::default() },
+    ];
+    let mut ada = Agent::new("ada", Arc::new(Script::of(lines)));
+    let schema = serde_json::json!({"type": "object"});
+    let spec = ToolSpec { name: "where".to_owned(), description: String::new(), schema };
+    ada.tools = vec![Arc::new(Tool::new(spec, Doer::Client).unwrap())];
+    ada
 }
