@@ -21,6 +21,9 @@ pub struct Append {
     pub key: Option<Key>,
     /// What else must be so.
     pub guard: Option<Guard>,
+    /// The task that it is said in the name of: nothing is taken if it has just ended. Cheaper than
+    /// a guard, for what comes in many pieces.
+    pub speaker: Option<String>,
     /// The events, in order.
     pub events: Vec<Draft>,
     /// Further events, in rows of the journal that stand each by themselves: their sources refer
@@ -32,7 +35,8 @@ impl Append {
     /// To a thread that exists, whatever its head.
     pub fn new(thread: ThreadKey, events: Vec<Draft>) -> Self {
         let (create, expect) = (Create::Never, Expect::Anything);
-        Self { thread, create, expect, key: None, guard: None, events, more: Vec::new() }
+        let (key, guard, speaker, more) = (None, None, None, Vec::new());
+        Self { thread, create, expect, key, guard, speaker, events, more }
     }
 
     /// With what to do if the thread is not there.
@@ -57,6 +61,12 @@ impl Append {
     #[must_use]
     pub fn guarded(self, guard: Guard) -> Self {
         Self { guard: Some(guard), ..self }
+    }
+
+    /// In the name of a task, unless that has just ended.
+    #[must_use]
+    pub fn spoken_by(self, task: &str) -> Self {
+        Self { speaker: Some(task.to_owned()), ..self }
     }
 
     /// Whether it is within bounds.

@@ -2,6 +2,7 @@
 
 mod catch_up;
 pub(crate) mod check;
+mod ended;
 mod follow;
 mod guard;
 mod handle;

@@ -495,8 +495,7 @@ impl Pen {
     fn start(&mut self) {
         if self.writing.is_none() && !self.waiting.is_empty() {
             let (writer, events) = (self.writer.clone(), std::mem::take(&mut self.waiting));
-            self.writing =
-                Some(tokio::spawn(async move { writer.append(events).await.map(|_| ()) }));
+            self.writing = Some(tokio::spawn(async move { writer.append_pieces(events).await }));
         }
     }
 

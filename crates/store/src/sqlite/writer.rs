@@ -11,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::ended::Ended;
 use super::follow::{Backlog, Item, Used};
 use super::handle::{Command, Reply, WriterHandle};
 use super::read::{find_thread, is_live, written_head};
@@ -19,7 +20,8 @@ use super::tend::Behind;
 use super::{lease, marks};
 use crate::live::Live;
 use crate::{
-    Append, AppendError, Appended, Batch, Branch, Create, Expect, Key, ThreadKey, ThreadRef,
+    Append, AppendError, Appended, Batch, Branch, Create, Expect, Instead, Key, ThreadKey,
+    ThreadRef,
 };
 
 /// Appends that may wait.
@@ -49,6 +51,7 @@ pub(crate) struct Writer {
     pub(super) live: Arc<Live>,
     pub(super) recent: Arc<Recent>,
     pub(super) backlog: Backlog,
+    ended: Ended,
     known: HashMap<ThreadKey, Known>,
     pub(super) next_row: i64,
     next_thread: i64,
@@ -149,6 +152,7 @@ impl Writer {
             live,
             recent,
             backlog,
+            ended: Ended::default(),
             known: HashMap::new(),
             next_row,
             next_thread,
@@ -306,6 +310,7 @@ impl Writer {
             let _ = self.conn.execute_batch("ROLLBACK");
             // What was staged never was.
             self.known.clear();
+            self.ended.clear();
             self.backlog.recall();
             self.next_row = from;
         }
@@ -357,6 +362,11 @@ impl Writer {
                 return Err(Stop::Refused(AppendError::Exists));
             }
         }
+        if let (Some(task), Target::There(thread, _)) = (&append.speaker, &target)
+            && let Some(state) = self.ended.state(thread.num, task)
+        {
+            return Err(Stop::Refused(AppendError::Instead(Instead::Over { state })));
+        }
         let head = target.head();
         expected(append.expect, &target).map_err(Stop::Refused)?;
         let thread = match target {
@@ -366,6 +376,7 @@ impl Writer {
         let (mut last, at, mut key) = (head, self.clock, append.key);
         let mut items = Vec::with_capacity(1 + append.more.len());
         for events in std::iter::once(append.events).chain(append.more) {
+            events.iter().for_each(|draft| self.ended.note(thread.num, &draft.event));
             let lines = events.into_iter().map(|draft| (draft.event, draft.source)).collect();
             let batch = Arc::new(Batch::new(last + 1, at, lines));
             self.insert(&thread, key.as_ref(), &batch)?;

@@ -1,7 +1,7 @@
 //! Appending: dense sequences, compare-and-set, idempotency, branches, restarts.
 
 use selvedge_store::{
-    Append, AppendError, Create, Draft, Key, Limits, Options, Store, ThreadKey, ThreadRef,
+    Append, AppendError, Create, Draft, Instead, Key, Limits, Options, Store, ThreadKey, ThreadRef,
 };
 
 pub(crate) fn event(text: &str) -> Draft {
@@ -195,4 +195,24 @@ async fn a_file_has_one_store_at_a_time() {
     assert!(second.contains("open in another process"), "{second}");
     drop(store);
     Store::open(&path, Options::default()).unwrap();
+}
+
+#[tokio::test]
+async fn what_is_said_in_the_name_of_a_task_that_ended_is_late() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
+    let task = |status: &str| {
+        Draft::new(format!(r#"{{"kind":"task-status","taskId":"k","status":"{status}"}}"#))
+    };
+    let made = Append::new(thread("t"), vec![task("working")]).creating(Create::New);
+    store.append(made).await.unwrap();
+    let piece = |name: &str| Append::new(thread("t"), vec![event("x")]).spoken_by(name);
+    store.append(piece("k")).await.unwrap();
+    store.append(Append::new(thread("t"), vec![task("canceled")])).await.unwrap();
+    let late = store.append(piece("k")).await.unwrap_err();
+    assert!(matches!(late, AppendError::Instead(Instead::Over { .. })), "{late}");
+    store.append(piece("other")).await.unwrap();
+    // Of another thread it is another task.
+    let other = Append::new(thread("u"), vec![event("x")]).creating(Create::New).spoken_by("k");
+    store.append(other).await.unwrap();
 }
