@@ -9,35 +9,17 @@ use axum::extract::State;
 use axum::routing::post;
 use http::{HeaderMap, StatusCode};
 use reqwest::Method;
-use selvedge_agents::model::ToolSpec;
-use selvedge_agents::script::{Line, Rule, Script};
+use selvedge_agents::script::{Line, Script};
 use selvedge_agents::tool::builtin;
-use selvedge_agents::{Agent, Desk, Doer, Tool};
+use selvedge_agents::{Agent, Desk};
 use selvedge_server::{A2aVersions, Options};
 use serde_json::{Value, json};
 
-use crate::site::{Site, answer, host, key};
-
-fn tool(name: &str, doer: Doer) -> Tool {
-    let schema = json!({"type": "object"});
-    let spec = ToolSpec { name: name.to_owned(), description: String::new(), schema };
-    Tool::new(spec, doer).unwrap()
-}
+use crate::site::{Site, answer, calling_bob, host, key};
 
 /// Lets bob look when told to go, who asks first; answers everything else at once.
 fn options() -> Options {
-    let go = vec![
-        Line { calls: vec![("ask_bob".to_owned(), json!({"prompt": "go"}))], ..Line::default() },
-        Line { say: "done".to_owned(), ..Line::default() },
-    ];
-    let other = vec![Line { say: "heard: {input}".to_owned(), ..Line::default() }];
-    let rules = vec![
-        Rule { when: "go".to_owned(), lines: go, ..Rule::default() },
-        Rule { lines: other, ..Rule::default() },
-    ];
-    let script = Script { name: "script".to_owned(), rules, pace: Duration::ZERO };
-    let mut ada = Agent::new("ada", Arc::new(script));
-    ada.tools = vec![Arc::new(tool("ask_bob", Doer::Agent { id: "bob".to_owned() }))];
+    let ada = calling_bob();
     let asks = ("ask_user".to_owned(), json!({"question": "May I look?"}));
     let lines = vec![
         Line { calls: vec![asks], ..Line::default() },

@@ -11,11 +11,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use selvedge_agents::model::ToolSpec;
-use selvedge_agents::script::{Line, Script};
+use selvedge_agents::script::{Line, Rule, Script};
 use selvedge_agents::{Agent, Doer, Tool};
 use selvedge_server::{App, Options};
 use selvedge_store::{Keys, NewKey, Store};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -271,16 +271,38 @@ pub(crate) async fn open(path: &std::path::Path) -> Store {
     panic!("{} is in use for ever", path.display());
 }
 
+/// A tool that takes any object.
+pub(crate) fn tool(name: &str, doer: Doer) -> Tool {
+    let schema = json!({"type": "object"});
+    let spec = ToolSpec { name: name.to_owned(), description: String::new(), schema };
+    Tool::new(spec, doer).unwrap()
+}
+
+/// An agent that calls bob when told to go, and answers everything else at once.
+pub(crate) fn calling_bob() -> Agent {
+    let go = vec![
+        Line { calls: vec![("ask_bob".to_owned(), json!({"prompt": "go"}))], ..Line::default() },
+        Line { say: "done".to_owned(), ..Line::default() },
+    ];
+    let other = vec![Line { say: "heard: {input}".to_owned(), ..Line::default() }];
+    let rules = vec![
+        Rule { when: "go".to_owned(), lines: go, ..Rule::default() },
+        Rule { lines: other, ..Rule::default() },
+    ];
+    let script = Script { name: "script".to_owned(), rules, pace: Duration::ZERO };
+    let mut ada = Agent::new("ada", Arc::new(script));
+    ada.tools = vec![Arc::new(tool("ask_bob", Doer::Agent { id: "bob".to_owned() }))];
+    ada
+}
+
 /// An agent that asks its client where the user is, and then says so.
 pub(crate) fn asking_where() -> Agent {
-    let calls = vec![("where".to_owned(), serde_json::json!({}))];
+    let calls = vec![("where".to_owned(), json!({}))];
     let lines = vec![
         Line { calls, ..Line::default() },
         Line { say: "There you are.".to_owned(), ..Line::default() },
     ];
     let mut ada = Agent::new("ada", Arc::new(Script::of(lines)));
-    let schema = serde_json::json!({"type": "object"});
-    let spec = ToolSpec { name: "where".to_owned(), description: String::new(), schema };
-    ada.tools = vec![Arc::new(Tool::new(spec, Doer::Client).unwrap())];
+    ada.tools = vec![Arc::new(tool("where", Doer::Client))];
     ada
 }

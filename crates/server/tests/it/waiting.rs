@@ -5,36 +5,12 @@ use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use selvedge_agents::config::file::{Bounds, Budget, WhileWaiting};
-use selvedge_agents::model::ToolSpec;
-use selvedge_agents::script::{Line, Rule, Script};
-use selvedge_agents::{Agent, Consent, Desk, Doer, Tool};
+use selvedge_agents::script::{Line, Script};
+use selvedge_agents::{Agent, Consent, Desk, Doer};
 use selvedge_server::Options;
 use serde_json::{Value, json};
 
-use crate::site::{Site, answer, key};
-
-fn tool(name: &str, doer: Doer) -> Tool {
-    let schema = json!({"type": "object"});
-    let spec = ToolSpec { name: name.to_owned(), description: String::new(), schema };
-    Tool::new(spec, doer).unwrap()
-}
-
-/// Asks for consent when told to go, before it calls bob; answers everything else at once.
-fn ada() -> Agent {
-    let go = vec![
-        Line { calls: vec![("ask_bob".to_owned(), json!({"prompt": "go"}))], ..Line::default() },
-        Line { say: "done".to_owned(), ..Line::default() },
-    ];
-    let other = vec![Line { say: "heard: {input}".to_owned(), ..Line::default() }];
-    let rules = vec![
-        Rule { when: "go".to_owned(), lines: go, ..Rule::default() },
-        Rule { lines: other, ..Rule::default() },
-    ];
-    let script = Script { name: "script".to_owned(), rules, pace: Duration::ZERO };
-    let mut ada = Agent::new("ada", Arc::new(script));
-    ada.tools = vec![Arc::new(tool("ask_bob", Doer::Agent { id: "bob".to_owned() }))];
-    ada
-}
+use crate::site::{Site, answer, calling_bob, key, tool};
 
 /// Looks, if a user agrees.
 fn bob() -> Agent {
@@ -52,7 +28,7 @@ fn bob() -> Agent {
 fn options(mode: WhileWaiting) -> Options {
     let eve = Agent::new("eve", Arc::new(Script::saying("a bird")));
     let desk = Desk::configured(
-        [ada(), bob(), eve],
+        [calling_bob(), bob(), eve],
         selvedge_agents::router::Rules::none(),
         [("ada".to_owned(), mode)],
     );
