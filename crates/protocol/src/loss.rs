@@ -16,12 +16,12 @@ mod tree;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use crate::dialect::{Carrier, Dialect, EncodeOptions, Encoding};
+use crate::dialect::{Carrier, Dialect, EncodeOptions, Encoding, Id};
 use crate::journal::Batch;
 use crate::json::{push_escaped, quote};
 use crate::record::{Framing, Role};
 use crate::residue::Instance;
-use batch::{Entry, Texts};
+use batch::{Entry, Source, Texts};
 use dye::{Dye, Dyes};
 use find::Trace;
 
@@ -90,6 +90,20 @@ impl Losses {
     /// Takes in a batch and passes on what is known to be left behind of it and of those before.
     pub fn batch(&mut self, batch: &Batch<'_>, each: &mut dyn FnMut(Loss)) {
         let pointer = self.pointer(batch);
+        self.take(batch, &Source::Record(pointer), each);
+    }
+
+    /// The same for a batch of a journal, by the number of its first entry, which pointers begin
+    /// with. What follows leads into the record that the batch came as, or into the event.
+    pub fn entries(&mut self, first: u64, batch: &Batch<'_>, each: &mut dyn FnMut(Loss)) {
+        let source = match &batch.frame {
+            Some(frame) if frame.dialect != Id::Journal => Source::Record(format!("/{first}")),
+            _ => Source::Events(first),
+        };
+        self.take(batch, &source, each);
+    }
+
+    fn take(&mut self, batch: &Batch<'_>, source: &Source, each: &mut dyn FnMut(Loss)) {
         if self.target.carrier == Carrier::Frames {
             return;
         }
@@ -97,7 +111,7 @@ impl Losses {
         if own {
             self.trial.batch(batch, &mut self.written);
         } else {
-            let trial = batch::dye(batch, &pointer, self.target, &mut self.dyes, &mut self.texts);
+            let trial = batch::dye(batch, source, self.target, &mut self.dyes, &mut self.texts);
             bounded(&mut self.derived);
             bounded(&mut self.counts);
             self.derived.extend(trial.derived);

@@ -60,8 +60,13 @@ pub fn to_millis(text: &str) -> Option<i64> {
         "" | "Z" | "z" => 0,
         _ => {
             let sign = if rest.starts_with('-') { -1 } else { 1 };
-            let (hours, minutes) = rest.get(1..)?.split_once(':')?;
-            sign * (hours.parse::<i64>().ok()? * 3600 + minutes.parse::<i64>().ok()? * 60)
+            let at = text.len() - rest.len();
+            let (hours, minutes) = (number(at + 1..at + 3)?, number(at + 4..at + 6)?);
+            let spelled = rest.starts_with(['+', '-']) && rest.len() == 6;
+            if !spelled || bytes.get(at + 3) != Some(&b':') || hours > 23 || minutes > 59 {
+                return None;
+            }
+            sign * (hours * 3600 + minutes * 60)
         }
     };
     let seconds = days(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset;
@@ -125,5 +130,15 @@ mod tests {
         }
         assert_eq!(from_millis(i64::MAX), None);
         assert_eq!(from_seconds(-1), None);
+    }
+
+    #[test]
+    fn a_zone_is_a_sign_hours_and_minutes() {
+        let of = |zone: &str| to_millis(&format!("1970-01-01T00:00:00{zone}"));
+        assert_eq!(of("+01:30"), Some(-5_400_000));
+        assert_eq!(of("-23:59"), Some(86_340_000));
+        for bad in ["#01:00", "+1:00", "+24:00", "+01:60", "+01:00x", "-9223372036854775807:00"] {
+            assert_eq!(of(bad), None, "{bad}");
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! `dynamic`, `inputEncoding`, `citations`, `transient`, `descriptor`, `signature`, …
 
 pub(super) mod content;
+pub(super) mod joint;
 pub(super) mod json;
 pub(super) mod meta;
 pub(super) mod read;

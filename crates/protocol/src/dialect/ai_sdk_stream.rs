@@ -4,6 +4,7 @@ mod chunk;
 mod decode;
 mod encode;
 mod model;
+mod open;
 mod validate;
 
 use super::{Carrier, Dialect, Id, JsonRecords};

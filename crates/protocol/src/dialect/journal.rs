@@ -9,7 +9,7 @@ mod decode;
 mod encode;
 mod validate;
 
-pub(super) use decode::Reader;
+pub use decode::Reader;
 
 use super::{Carrier, Dialect, Id};
 use crate::record::Framing;

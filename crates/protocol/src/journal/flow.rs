@@ -157,6 +157,8 @@ pub struct Flow {
 struct Run {
     agent: Option<Raw<'static>>,
     child: bool,
+    /// Whether someone here is to do it, and so says when it is over: others may run beside it.
+    dispatched: bool,
     done: bool,
     waiting: bool,
     /// Whether records of it are replayed.
@@ -326,16 +328,22 @@ impl Flow {
         }
         let parent = event.get("parentTaskId").filter(|p| !p.is_null()).map(Raw::to_owned);
         if parent.is_none() {
-            // A new turn: what was left open of the one before is over.
+            // A new turn: what a source left open of the one before is over.
+            let left = |run: &Run| !run.child && !run.waiting && !run.dispatched;
             for open in self.order.clone() {
-                if self.runs.get(&open).is_some_and(|run| !run.child && !run.waiting) {
+                if self.runs.get(&open).is_some_and(left) {
                     self.end(&open, None, Outcome::Completed, out);
                 }
             }
         }
         let agent =
             event.get("agentId").map(Raw::to_owned).or_else(|| event.at("metadata", "/agentId"));
-        let run = Run { agent: agent.clone(), child: parent.is_some(), ..Run::default() };
+        let run = Run {
+            agent: agent.clone(),
+            child: parent.is_some(),
+            dispatched: event.get("dispatched").and_then(Raw::bool) == Some(true),
+            ..Run::default()
+        };
         self.runs.insert(task.to_owned(), run);
         self.order.push(task.to_owned());
         out(task, Some(event), Signal::RunStarted { agent, parent });

@@ -53,6 +53,7 @@ pub enum Kind {
     InputExpired,
     AttemptSuperseded,
     Error,
+    Redacted,
     System,
     Opaque,
     Other,
@@ -126,6 +127,7 @@ pub const COMMON: &[Field] = &[
     f("agentId", Text, May),
     f("stepId", Text, May),
     f("metadata", Object, May),
+    f("redacted", Object, May),
 ];
 
 const STATUS: Type = OneOf(&[
@@ -308,6 +310,9 @@ specs! {
         f("reason", Text, May)]
     Error "error" "Something failed, told apart from a task's state." [
         f("code", Text, May), f("message", Text, Must), f("retryable", Bool, May)]
+    Redacted "redacted" "The content of events was taken out, on someone's word: a receipt." [
+        f("events", Array, Must), f("by", Text, Must), f("reason", Text, May),
+        f("timestamp", Text, Must)]
     System "system" "An application's own event: a `system.*` action, `data-*` part or custom event." [
         f("name", Text, Must), f("data", Any, Must), f("systemId", Text, May)]
     Opaque "opaque" "A record that means nothing outside its dialect." []

@@ -47,6 +47,16 @@ pub enum Place {
     },
 }
 
+impl Place {
+    /// Whether something is added there to what is there already.
+    pub(crate) fn adds(self) -> bool {
+        match self {
+            Self::Append { units, .. } | Self::Arguments { units } => units > 0,
+            Self::Field(_) | Self::Piece(_) => false,
+        }
+    }
+}
+
 /// Actions in the order they began.
 #[derive(Debug, Clone, Default)]
 pub struct Transcript {

@@ -88,10 +88,19 @@ pub(super) struct Trial {
     pub(super) counts: Vec<(String, Dye)>,
 }
 
-/// Dyes a batch whose record stands at a pointer.
+/// What is judged of a batch.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// Its record, which stands at a pointer.
+    Record(String),
+    /// Its events, of which there is no record; they are counted from here.
+    Events(u64),
+}
+
+/// Dyes a batch.
 pub(super) fn dye(
     batch: &Batch<'_>,
-    pointer: &str,
+    source: &Source,
     target: &Dialect,
     dyes: &mut Dyes,
     texts: &mut Texts,
@@ -104,14 +113,20 @@ pub(super) fn dye(
         dyes.name(name);
     }
     let mut sample = Sample { events, done, target, dyes, texts, times, numbers };
-    if let Some(frame) = &batch.frame {
-        sample.bound(&frame.root, 0);
+    match (&batch.frame, source) {
+        (_, Source::Events(_)) => sample.all(),
+        (Some(frame), Source::Record(_)) => sample.bound(&frame.root, 0),
+        (None, Source::Record(_)) => {}
     }
     sample.rest();
     let mut entries = Vec::new();
-    if let Some(frame) = &batch.frame {
-        let all = 0..batch.events.len();
-        sample.entries(&frame.root, all, pointer, frame.dialect.name(), &mut entries);
+    match (&batch.frame, source) {
+        (Some(frame), Source::Record(pointer)) => {
+            let all = 0..batch.events.len();
+            sample.entries(&frame.root, all, pointer, frame.dialect.name(), &mut entries);
+        }
+        (_, Source::Events(first)) => sample.values(*first, &mut entries),
+        (None, Source::Record(_)) => {}
     }
     let (derived, counts) = (sample.derived(), sample.counts());
     let frame = batch.frame.as_ref().map(blank);
@@ -211,6 +226,16 @@ impl<'b, 'a> Sample<'b, 'a> {
         }
         for item in of.lists.iter().flatten() {
             self.bound(item, base);
+        }
+    }
+
+    /// Dyes every field.
+    fn all(&mut self) {
+        let events = self.events;
+        for (at, event) in events.iter().enumerate() {
+            for (name, _) in event.fields() {
+                self.dye(at, name);
+            }
         }
     }
 
@@ -363,6 +388,15 @@ impl<'b, 'a> Sample<'b, 'a> {
                         self.entries(item, start..end, &pointer, source, out);
                     }
                 }
+            }
+        }
+    }
+
+    /// What is to be known of everything that the events hold.
+    fn values(&self, first: u64, out: &mut Vec<Entry>) {
+        for (at, event) in self.events.iter().enumerate() {
+            for (name, _) in event.fields() {
+                self.value(at, name, "", false, &format!("/{}/{name}", first + at as u64), out);
             }
         }
     }

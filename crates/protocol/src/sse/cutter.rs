@@ -20,15 +20,17 @@ impl Frame {
     /// The event that a text is; `None` for a comment or a blank line.
     pub fn read(text: &str) -> Option<Self> {
         let mut frame = Self { event: "message".into(), ..Self::default() };
-        let mut says = false;
+        let (mut says, mut lines) = (false, 0);
         for field in fields(text) {
             match field.name {
                 "id" if !field.value.contains('\0') => frame.id = Some(field.value.to_owned()),
                 "event" => frame.event = field.value.to_owned(),
                 "data" => {
-                    if !frame.data.is_empty() {
+                    // Also after a line that is empty.
+                    if lines > 0 {
                         frame.data.push('\n');
                     }
+                    lines += 1;
                     frame.data.push_str(field.value);
                 }
                 _ => continue,
@@ -133,6 +135,13 @@ mod tests {
             let pieces: Vec<&[u8]> = text.chunks(size).collect();
             assert_eq!(frames(&pieces), whole, "in pieces of {size}");
         }
+    }
+
+    #[test]
+    fn every_line_of_data_counts_empty_ones_too() {
+        let data = |text: &str| Frame::read(text).map(|frame| frame.data);
+        assert_eq!(data("data\ndata: x\ndata:\n\n").as_deref(), Some("\nx\n"));
+        assert_eq!(data("data:\n\n").as_deref(), Some(""));
     }
 
     #[test]

@@ -81,3 +81,29 @@ fn losses_of_a_long_stream_are_told_on_the_way() {
     assert_eq!(early + late, 40_000 + 39_998);
     assert!(late < 20_000, "{late}");
 }
+
+/// Events of a journal that came as no other dialect's records are judged by themselves.
+#[test]
+fn what_is_lost_of_a_journals_own_events_is_named_by_entry() {
+    let line = |seq: u64, event: &str| format!("{{\"seq\":{seq},\"event\":{event}}}\n");
+    let text = [
+        line(1, r#"{"kind":"thread-created","contextId":"t","title":"Rivers"}"#),
+        line(2, r#"{"kind":"task-created","taskId":"k","agentId":"a","initiator":"user"}"#),
+        line(3, r#"{"kind":"content-delta","taskId":"k","agentId":"a","delta":"hello","index":0}"#),
+    ]
+    .concat();
+    let mut found = Vec::new();
+    let mut losses = Losses::new(dialect::named("a2a").unwrap(), &EncodeOptions::default());
+    let mut first = 0;
+    decode(dialect::named("journal").unwrap(), &DecodeOptions::default(), &text, |batch| {
+        if !batch.events.is_empty() {
+            first += 1;
+            losses.entries(first, &batch, &mut |loss| found.push(loss));
+        }
+    });
+    losses.finish(&mut |loss| found.push(loss));
+    let found = pointers(found);
+    let named = |pointer: &str| found.iter().any(|found| found == pointer);
+    assert!(named("/1/title") && named("/3/index"), "{found:?}");
+    assert!(!named("/3/delta") && !named("/3/taskId"), "{found:?}");
+}

@@ -7,6 +7,7 @@ mod agent_api;
 mod ai_sdk_messages;
 mod ai_sdk_stream;
 mod aitp;
+mod beside;
 mod byte_order_mark;
 mod canonical;
 mod carries;

@@ -1,6 +1,6 @@
 //! Writing JSON objects member by member, and JSON values that are not complete yet.
 
-use crate::json::{Doc, INNER_DEPTH};
+use crate::json::{Doc, INNER_DEPTH, Node, push_escaped};
 
 /// Adds members to an object that is being written.
 pub(in crate::dialect) struct Object<'o> {
@@ -187,6 +187,47 @@ fn completed(word: &str) -> Option<&'static str> {
         }
     }
     Doc::parse(word).is_ok().then_some("")
+}
+
+/// `base` with the members of `more` over it, objects merged member by member.
+pub(in crate::dialect) fn merge(base: &str, more: &str) -> String {
+    let mut out = String::new();
+    match (Doc::parse(base), Doc::parse(more)) {
+        (Ok(base), Ok(more)) => merge_into(base.root(), more.root(), &mut out),
+        _ => out.push_str(more),
+    }
+    out
+}
+
+fn merge_into(base: Node<'_, '_>, more: Node<'_, '_>, out: &mut String) {
+    if !base.is_object() || !more.is_object() {
+        out.push_str(more.raw());
+        return;
+    }
+    out.push('{');
+    let mut first = true;
+    let mut key = |name: Node<'_, '_>, out: &mut String| {
+        if !std::mem::take(&mut first) {
+            out.push(',');
+        }
+        out.push('"');
+        push_escaped(&name.str().unwrap_or_default(), out);
+        out.push_str("\":");
+    };
+    for (name, value) in base.members() {
+        key(name, out);
+        match name.str().and_then(|n| more.get(&n)) {
+            Some(over) => merge_into(value, over, out),
+            None => out.push_str(value.raw()),
+        }
+    }
+    for (name, value) in more.members() {
+        if name.str().is_some_and(|n| base.get(&n).is_none()) {
+            key(name, out);
+            out.push_str(value.raw());
+        }
+    }
+    out.push('}');
 }
 
 #[cfg(test)]

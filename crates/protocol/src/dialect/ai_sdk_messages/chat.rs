@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use super::message::Message;
 use super::part::{Growth, Part, Text};
+use crate::dialect::ai_sdk::joint::Joint;
 use crate::dialect::ai_sdk::{Version, content, meta};
 use crate::journal::{Event, Kind};
 use crate::json::{Raw, text};
@@ -18,6 +19,9 @@ pub(super) struct Chat {
     /// Messages before this one are written already.
     written: usize,
     runs: HashMap<String, Run>,
+    /// Runs that are told together, and their messages by the first of them.
+    joint: Joint,
+    shared: HashMap<String, usize>,
     /// The run that events without one belong to.
     current: Option<String>,
     /// Where the last delta went: run, part or call id, message, part.
@@ -46,6 +50,8 @@ impl Chat {
             messages: Vec::new(),
             written: 0,
             runs: HashMap::new(),
+            joint: Joint::default(),
+            shared: HashMap::new(),
             current: None,
             last: None,
             calls: HashMap::new(),
@@ -60,6 +66,7 @@ impl Chat {
             run.before += u32::from(run.message.take().is_some());
             run.id = run.id.take().filter(|_| run.before == 0);
         }
+        self.shared.clear();
         self.last = None;
     }
 
@@ -85,6 +92,8 @@ impl Chat {
 
     /// Takes an event in.
     pub(super) fn apply(&mut self, event: &Event<'_>) {
+        let own = self.joint.told(event);
+        let event = own.as_ref().unwrap_or(event);
         match event.kind() {
             Kind::ContentDelta => return self.delta(event),
             Kind::ToolCallDelta => return self.call_delta(event),
@@ -94,7 +103,12 @@ impl Chat {
             Kind::TaskCreated => self.start(event),
             Kind::TaskComplete => self.complete(event),
             Kind::StepStarted => {
+                let together = self.joint.lead(&self.task(event)).is_some();
                 let message = self.message(event);
+                // A client looks for what is to be answered in the last step.
+                if together && message.is_waiting() {
+                    return;
+                }
                 message.push(Part::StepStart);
                 message.step = message.parts.len();
             }
@@ -109,6 +123,8 @@ impl Chat {
             Kind::Source => self.source(event),
             Kind::System => self.system(event),
             Kind::Message => self.said(event),
+            // The step may hold what others say.
+            Kind::AttemptSuperseded if self.joint.lead(&self.task(event)).is_some() => {}
             Kind::AttemptSuperseded => self.message(event).reset_step(),
             Kind::FileWrite => self.file(event),
             Kind::AuthRequired
@@ -154,9 +170,13 @@ impl Chat {
         if let Some(said) = event.body("content").filter(|c| !c.is_empty()) {
             // Said only at the end, or said again.
             let said = said.to_owned();
+            let task = self.task(event);
+            let spoke = self.joint.spoke(&task);
             let message = self.message(event);
-            let silent = !message.parts.iter().any(|p| matches!(p, Part::Text(t) if !t.thought));
-            if silent {
+            let spoke = spoke.unwrap_or_else(|| {
+                message.parts.iter().any(|p| matches!(p, Part::Text(t) if !t.thought))
+            });
+            if !spoke {
                 message.push(text_part(&said, Growth::Done));
             }
         }
@@ -185,11 +205,19 @@ impl Chat {
         if let Some(at) = run.message {
             return at;
         }
+        let lead = self.joint.lead(task).filter(|_| run.before == 0);
+        if let Some(at) = lead.and_then(|lead| self.shared.get(lead)) {
+            run.message = Some(*at);
+            return *at;
+        }
         let id = match (&run.id, run.before) {
             (Some(id), 0) => id.clone(),
-            (id, 0) => id.clone().unwrap_or_else(|| Raw::owned(task)),
+            (None, 0) => Raw::owned(lead.unwrap_or(task)),
             (id, n) => Raw::owned(meta::next_message(id.as_ref().map_or(task, Raw::as_str), n)),
         };
+        if let Some(lead) = lead {
+            self.shared.insert(lead.to_owned(), self.messages.len());
+        }
         let mut message = Message::assistant(id);
         message.metadata = run.metadata.take();
         run.message = Some(self.messages.len());

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::part::{Growth, Part, Text, Tool};
 use crate::dialect::ai_sdk::Version;
-use crate::dialect::ai_sdk::json::Object;
-use crate::json::{Doc, Node, Raw, push_escaped};
+use crate::dialect::ai_sdk::json::{Object, merge};
+use crate::json::Raw;
 
 /// A message and what is still open in it.
 #[derive(Debug, Default)]
@@ -49,6 +49,15 @@ impl Message {
             Some(Part::Tool(tool)) => Some(tool),
             _ => None,
         }
+    }
+
+    /// Whether a call of it has not returned.
+    pub(super) fn is_waiting(&self) -> bool {
+        let waits = |at: &usize| match self.parts.get(*at) {
+            Some(Part::Tool(tool)) => !tool.state.is_over() || tool.preliminary.is_some(),
+            _ => false,
+        };
+        self.tools.values().any(waits)
     }
 
     /// The last part, if it is a text (or thought) that grows while it is the last.
@@ -132,45 +141,4 @@ impl Message {
         object.raw("parts", fixed.unwrap_or(&parts));
         object.end();
     }
-}
-
-/// `base` with the members of `more` over it, objects merged member by member.
-fn merge(base: &str, more: &str) -> String {
-    let mut out = String::new();
-    match (Doc::parse(base), Doc::parse(more)) {
-        (Ok(base), Ok(more)) => merge_into(base.root(), more.root(), &mut out),
-        _ => out.push_str(more),
-    }
-    out
-}
-
-fn merge_into(base: Node<'_, '_>, more: Node<'_, '_>, out: &mut String) {
-    if !base.is_object() || !more.is_object() {
-        out.push_str(more.raw());
-        return;
-    }
-    out.push('{');
-    let mut first = true;
-    let mut key = |name: Node<'_, '_>, out: &mut String| {
-        if !std::mem::take(&mut first) {
-            out.push(',');
-        }
-        out.push('"');
-        push_escaped(&name.str().unwrap_or_default(), out);
-        out.push_str("\":");
-    };
-    for (name, value) in base.members() {
-        key(name, out);
-        match name.str().and_then(|n| more.get(&n)) {
-            Some(over) => merge_into(value, over, out),
-            None => out.push_str(value.raw()),
-        }
-    }
-    for (name, value) in more.members() {
-        if name.str().is_some_and(|n| base.get(&n).is_none()) {
-            key(name, out);
-            out.push_str(value.raw());
-        }
-    }
-    out.push('}');
 }

@@ -93,6 +93,11 @@ pub(super) enum State {
 }
 
 impl State {
+    /// Whether the call has returned.
+    pub(super) fn is_over(self) -> bool {
+        matches!(self, Self::OutputAvailable | Self::OutputError | Self::OutputDenied)
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::InputStreaming => "\"input-streaming\"",

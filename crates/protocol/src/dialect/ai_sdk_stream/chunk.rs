@@ -244,7 +244,8 @@ impl Stream {
                 return self.send(json);
             }
             Kind::System => return self.system(event),
-            Kind::AttemptSuperseded if newest => {
+            // The step may hold what others say.
+            Kind::AttemptSuperseded if newest && !self.is_joint(event) => {
                 return self.reset_step();
             }
             Kind::FileWrite => {

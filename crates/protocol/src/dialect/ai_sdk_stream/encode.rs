@@ -4,14 +4,17 @@
 //! end: the real reader begins a new message when `start` names another one. A run that waits for
 //! someone ends its stream, and goes on with the same message in another once it has the answer; if
 //! the answer was a message of its own, what follows is a new message too. What runs called by a
-//! run say is part of its message. What the protocol has no chunk for is a `data-*` chunk named
+//! run say is part of its message, and so is what others say who answer the same message. Where
+//! another turn begins beside one, its message is put aside, and taken up again. What the protocol has no chunk for is a `data-*` chunk named
 //! after its event kind; it is transient where it is news rather than content.
 
 use std::collections::{HashMap, HashSet};
 
 use super::chunk;
+use super::open::{Crew, Resting};
+use crate::dialect::ai_sdk::joint::Joint;
 use crate::dialect::ai_sdk::json::Object;
-use crate::dialect::ai_sdk::{Version, content, finish_reason_out, meta};
+use crate::dialect::ai_sdk::{Version, content, meta};
 use crate::dialect::{EncodeOptions, Encoder, Id, Records};
 use crate::journal::flow::{Flow, Outcome, Paused, Signal};
 use crate::journal::{Batch, Event, Kind};
@@ -27,28 +30,36 @@ pub(super) struct Writer {
 /// The output so far.
 pub(super) struct Stream {
     pub(super) version: Version,
-    chunks: Vec<String>,
+    pub(super) chunks: Vec<String>,
     /// Chunks that came while no message was open.
-    waiting: Vec<String>,
-    /// The run whose message is open.
-    open: Option<String>,
+    pub(super) waiting: Vec<String>,
+    /// The message that is open, by the run that it began with.
+    pub(super) open: Option<String>,
     /// The id of that message, if it has one.
-    message: Option<String>,
+    pub(super) message: Option<String>,
     /// Messages that its run has had before.
-    before: u32,
-    /// Runs that wait for someone, and what is known of their messages.
-    resting: HashMap<String, Resting>,
-    /// Runs that are part of another one's message.
-    children: HashSet<String>,
-    started: bool,
-    step: bool,
+    pub(super) before: u32,
+    /// Who is at it.
+    pub(super) crew: Crew,
+    /// Messages that are not open and may go on.
+    pub(super) resting: HashMap<String, Resting>,
+    /// Runs that came of another one, with the turn that all came of.
+    pub(super) children: HashMap<String, String>,
+    /// Turns that answer together with others.
+    pub(super) joint: Joint,
+    /// Turns whose message is not called after them.
+    pub(super) elsewhere: HashMap<String, String>,
+    pub(super) started: bool,
+    pub(super) step: bool,
     /// Whether the open message has text.
     pub(super) said: bool,
-    reason: Option<Raw<'static>>,
+    pub(super) reason: Option<Raw<'static>>,
     /// Thoughts of the open message whose signature went out.
-    sealed: HashSet<String>,
+    pub(super) sealed: HashSet<String>,
     /// Texts and thoughts that are open, each with a letter for which it is.
-    parts: HashSet<String>,
+    pub(super) parts: HashSet<String>,
+    /// Those that were open when the message was put aside.
+    pub(super) cut: HashSet<String>,
     /// Calls of the current step.
     pub(super) step_calls: Vec<String>,
     /// Calls of the open message, by id.
@@ -59,15 +70,6 @@ pub(super) struct Stream {
     pub(super) own: bool,
     /// Calls that have not returned, in any message.
     pub(super) pending: HashMap<String, Pending>,
-}
-
-/// The message of a run that waits for someone.
-struct Resting {
-    message: Option<String>,
-    /// Messages of the run before it.
-    before: u32,
-    calls: HashSet<String>,
-    approvals: HashSet<String>,
 }
 
 /// A call that has not returned.
@@ -91,14 +93,18 @@ impl Writer {
                 open: None,
                 message: None,
                 before: 0,
+                crew: Crew::default(),
                 resting: HashMap::new(),
-                children: HashSet::new(),
+                children: HashMap::new(),
+                joint: Joint::default(),
+                elsewhere: HashMap::new(),
                 started: false,
                 step: false,
                 said: false,
                 reason: None,
                 sealed: HashSet::new(),
                 parts: HashSet::new(),
+                cut: HashSet::new(),
                 step_calls: Vec::new(),
                 calls: HashSet::new(),
                 own: false,
@@ -124,6 +130,8 @@ impl Encoder for Writer {
         self.own(batch);
         let stream = &mut self.stream;
         for event in &batch.events {
+            let own = stream.joint.told(event);
+            let event = own.as_ref().unwrap_or(event);
             self.flow.apply(event, &mut |task, event, signal| stream.signal(task, event, signal));
         }
         self.flush(out);
@@ -142,6 +150,8 @@ impl Encoder for Writer {
         self.own(batch);
         let stream = &mut self.stream;
         for event in &batch.events {
+            let own = stream.joint.told(event);
+            let event = own.as_ref().unwrap_or(event);
             self.flow.observe(event, &mut |task, event, signal| stream.signal(task, event, signal));
         }
         self.stream.chunks.clear();
@@ -173,13 +183,13 @@ impl Stream {
         }
     }
 
-    fn send_type(&mut self, ty: &str) {
+    pub(super) fn send_type(&mut self, ty: &str) {
         self.send(format!("{{\"type\":\"{ty}\"}}"));
     }
 
     fn end(&mut self) {
-        if let Some(task) = self.open.clone() {
-            self.finish(&task, None, &Outcome::Completed);
+        if self.open.is_some() {
+            self.close(None, &Outcome::Completed);
         }
         if !self.waiting.is_empty() && !self.started {
             self.start("\"run-1\"", None);
@@ -189,13 +199,14 @@ impl Stream {
     }
 
     fn signal(&mut self, task: &str, event: Option<&Event<'_>>, signal: Signal) {
-        let child = self.children.contains(task);
+        let root = self.children.get(task).map_or(task, String::as_str).to_owned();
+        let child = root != task;
         let waits = matches!(
             signal,
             Signal::RunWaiting { .. } | Signal::RunFinished { outcome: Outcome::Waiting }
         );
-        if !waits && let Some(resting) = self.resting.remove(task) {
-            self.resume(task, resting, event);
+        if !waits {
+            self.go_on(&root, child, event);
         }
         // Two runs in one message may give their parts the same names.
         let own = |id: String| match child {
@@ -204,8 +215,10 @@ impl Stream {
         };
         match signal {
             Signal::RunStarted { parent, .. } => {
-                if parent.is_some() && self.open.is_some() {
-                    self.children.insert(task.to_owned());
+                if let Some(parent) = parent.filter(|_| self.open.is_some()) {
+                    let parent = parent.to_string();
+                    let root = self.children.get(&parent).cloned().unwrap_or(parent);
+                    self.children.insert(task.to_owned(), root);
                     if let Some(event) = event.filter(|e| e.kind() == Kind::TaskCreated) {
                         self.event(event);
                     }
@@ -219,11 +232,18 @@ impl Stream {
             }
             Signal::RunWaiting { .. } => {
                 if let Some(event) = event.filter(|e| e.kind() == Kind::TaskStatus)
-                    && !self.resting.contains_key(task)
+                    && !self.resting.contains_key(&self.home(task))
                 {
                     self.event(event);
                 }
                 self.rest(task);
+            }
+            Signal::StepStarted if !child && self.joint.lead(task).is_some() => {
+                // The end of a step would end what others say. A client looks for what is to be
+                // answered in the last step.
+                if !self.calls.iter().any(|call| self.pending.contains_key(call)) {
+                    self.send_type("start-step");
+                }
             }
             Signal::StepStarted if !child => {
                 self.end_step();
@@ -297,137 +317,7 @@ impl Stream {
         }
     }
 
-    fn start(&mut self, task: &str, event: Option<&Event<'_>>) {
-        if let Some(open) = self.open.clone() {
-            self.finish(&open, None, &Outcome::Completed);
-        }
-        self.open = Some(task.to_owned());
-        self.said = false;
-        self.reason = None;
-        self.sealed.clear();
-        self.parts.clear();
-        self.calls.clear();
-        self.approvals.clear();
-        let created = event.filter(|e| e.kind() == Kind::TaskCreated);
-        let id = created.and_then(meta::own_message);
-        // A stream of this kind that names no message may go on with one that the reader has.
-        let id = id.map(Raw::as_str).or((!self.own).then_some(task));
-        self.message = id.map(str::to_owned);
-        self.before = 0;
-        let metadata = created.and_then(|e| e.get("metadata")).filter(|m| m.is_object());
-        self.begin(metadata);
-    }
-
-    /// Begins the open message, or goes on with it.
-    fn begin(&mut self, metadata: Option<&Raw<'_>>) {
-        let mut json = String::new();
-        Object::new(&mut json)
-            .raw("type", "\"start\"")
-            .some("messageId", self.message.as_deref())
-            .some("messageMetadata", metadata.map(Raw::as_str))
-            .end();
-        self.send(json);
-        for chunk in std::mem::take(&mut self.waiting) {
-            self.send(chunk);
-        }
-    }
-
-    /// The open run waits for someone: its reader gets no more until there is an answer.
-    fn rest(&mut self, task: &str) {
-        // A stream of this kind says itself where it ends.
-        if self.own || self.open.as_deref() != Some(task) {
-            return;
-        }
-        self.end_step();
-        self.send(String::from("{\"type\":\"finish\",\"finishReason\":\"tool-calls\"}"));
-        self.open = None;
-        let resting = Resting {
-            message: self.message.take(),
-            before: self.before,
-            calls: std::mem::take(&mut self.calls),
-            approvals: std::mem::take(&mut self.approvals),
-        };
-        self.resting.insert(task.to_owned(), resting);
-    }
-
-    /// A run that waited goes on.
-    fn resume(&mut self, task: &str, resting: Resting, event: Option<&Event<'_>>) {
-        if let Some(open) = self.open.clone() {
-            self.finish(&open, None, &Outcome::Completed);
-        }
-        self.open = Some(task.to_owned());
-        self.parts.clear();
-        self.sealed.clear();
-        let Resting { message, before, calls, approvals } = resting;
-        if event.is_some_and(meta::is_message) {
-            self.before = before + 1;
-            self.message = Some(meta::next_message(task, self.before));
-            self.calls.clear();
-            self.approvals.clear();
-        } else {
-            (self.message, self.before) = (message, before);
-            (self.calls, self.approvals) = (calls, approvals);
-        }
-        self.begin(None);
-    }
-
-    fn end_step(&mut self) {
-        if std::mem::take(&mut self.step) {
-            self.send_type("finish-step");
-        }
-    }
-
-    fn finish(&mut self, task: &str, event: Option<&Event<'_>>, outcome: &Outcome) {
-        if self.open.as_deref() != Some(task) {
-            return;
-        }
-        let complete = event.filter(|e| e.kind() == Kind::TaskComplete);
-        if let Some(said) = complete.and_then(|e| e.body("content"))
-            && !self.said
-            && !said.is_empty()
-        {
-            // Said only at the end.
-            let said = said.to_owned();
-            self.part("text-start", "result", None, None, None);
-            self.part("text-delta", "result", Some(&said), None, None);
-            self.part("text-end", "result", None, None, None);
-        }
-        if *outcome == Outcome::Canceled {
-            let mut json = String::new();
-            let mut object = Object::new(&mut json);
-            object.raw("type", "\"abort\"");
-            if self.version >= Version::V6 {
-                object.some("reason", event.and_then(|e| e.get("message")).map(Raw::as_str));
-            }
-            object.end();
-            self.step = false;
-            self.send(json);
-            self.open = None;
-            return;
-        }
-        self.end_step();
-        let given = complete.and_then(|e| e.get("finishReason")).map(Raw::to_owned);
-        let known = given.or(self.reason.take());
-        let reason = match outcome {
-            Outcome::Failed { message } => {
-                self.send(chunk::error(message));
-                Some("error")
-            }
-            Outcome::Waiting => Some("tool-calls"),
-            _ => known.as_ref().and_then(Raw::body).map(|r| finish_reason_out(r, self.version)),
-        };
-        let metadata = complete.and_then(|e| e.get("metadata")).filter(|m| m.is_object());
-        let mut json = String::new();
-        Object::new(&mut json)
-            .raw("type", "\"finish\"")
-            .some("finishReason", reason.map(quote))
-            .some("messageMetadata", metadata.map(Raw::as_str))
-            .end();
-        self.send(json);
-        self.open = None;
-    }
-
-    fn part(
+    pub(super) fn part(
         &mut self,
         ty: &str,
         id: &str,
@@ -439,6 +329,11 @@ impl Stream {
         let key = format!("{}{id}", ty.get(..1).unwrap_or(""));
         let there = match ty.rsplit('-').next() {
             Some("start") => self.parts.insert(key),
+            Some("delta") if self.cut.remove(&key) => {
+                // It was open when its message was put aside.
+                self.part(&ty.replace("-delta", "-start"), id, None, None, None);
+                true
+            }
             Some("delta") => self.parts.contains(&key),
             _ => self.parts.remove(&key),
         };

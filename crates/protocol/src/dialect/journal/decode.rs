@@ -10,7 +10,7 @@ use crate::record::{Record, Role};
 use crate::residue::{Frame, ShapeReader, Shapes};
 
 /// Reads entries, putting batches together again.
-pub(in crate::dialect) struct Reader {
+pub struct Reader {
     shapes: ShapeReader,
     /// Shapes of lines that are kept as they are.
     literals: Shapes,
@@ -38,7 +38,8 @@ struct Line<'a> {
 }
 
 impl Reader {
-    pub(in crate::dialect) fn new(_options: &DecodeOptions) -> Self {
+    /// At the beginning of a journal.
+    pub fn new(_options: &DecodeOptions) -> Self {
         Self {
             shapes: ShapeReader::default(),
             literals: Shapes::new(),
@@ -46,6 +47,31 @@ impl Reader {
             context: None,
             lines: 0,
         }
+    }
+
+    /// Takes in an event that came from no wire, without the line that it would be; `false` if it
+    /// has to be read as one, because there is more to it than the event.
+    pub fn native(
+        &mut self,
+        entry: Entry<'_>,
+        event: &str,
+        sink: &mut dyn FnMut(Batch<'_>),
+    ) -> bool {
+        let Ok(doc) = Doc::parse(event) else { return false };
+        let before = self.context.is_some();
+        let own = self.event(doc.root()).filter(|own| {
+            let stamp = self.context.as_deref().map(|context| ("contextId", context));
+            let plain = self.open.is_none() && own.kind() != Kind::Opaque;
+            plain && own.is_written(stamp.as_slice(), event)
+        });
+        match own {
+            Some(own) => sink(Batch { entries: vec![entry], ..Batch::native(vec![own]) }),
+            None => {
+                self.context = self.context.take().filter(|_| before);
+                return false;
+            }
+        }
+        true
     }
 
     /// The event, with the context taken off again where the writer will stamp it.

@@ -280,7 +280,8 @@ impl Encoder for Writer {
             .zip(&times)
             .map(|((action, number), time)| carry::write(action, *number, time))
             .collect();
-        let mut resolver = Resolver::new(actions, &written);
+        let records = self.groups.iter().flat_map(|group| &group.records);
+        let mut resolver = Resolver::new(actions, &written, records);
         let resolved: Vec<Vec<_>> = self
             .groups
             .iter()

@@ -14,7 +14,7 @@ pub struct Usage {
     /// By (agent, model), either empty if unknown.
     pub by: BTreeMap<(String, String), Tokens>,
     /// Tasks whose model calls told their usage; other tellings of the same would count twice.
-    told: std::collections::HashSet<String>,
+    told: std::collections::BTreeSet<String>,
 }
 
 /// Counts of tokens.

@@ -159,7 +159,9 @@ impl Stage {
         if let Some(response) = self.response.as_mut() {
             response.spoken |= message.kind == "message" && message.role == "assistant";
         }
-        let contents = vec![Content::new("text", "text", format!("\"{body}\""))];
+        // Where another response came between, the message before it has the beginning.
+        let own = if message.body.is_empty() { body } else { &message.body };
+        let contents = vec![Content::new("text", "text", format!("\"{own}\""))];
         self.close(message, End { contents, error: None });
     }
 

@@ -1,6 +1,6 @@
 //! From frames over events to templates over actions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::action::Written;
@@ -52,7 +52,12 @@ pub(crate) struct Resolver<'t> {
     shapes: HashMap<String, Arc<Shape>>,
     /// How each call's streamed arguments are printed from its args.
     argument_styles: HashMap<usize, Option<Style>>,
+    /// Texts that are not cut, as some record adds to one and holds what it adds as it came.
+    torn: HashSet<Whole>,
 }
+
+/// A text that records take cuts of: its action, key and path.
+type Whole = (usize, &'static str, String);
 
 /// A template being made.
 #[derive(Default)]
@@ -107,8 +112,31 @@ impl Draft {
 }
 
 impl<'t> Resolver<'t> {
-    pub(crate) fn new(actions: &'t [Action], written: &'t [Written]) -> Self {
-        Self { actions, written, shapes: HashMap::new(), argument_styles: HashMap::new() }
+    /// For these records, in the order they are resolved.
+    pub(crate) fn new<'p>(
+        actions: &'t [Action],
+        written: &'t [Written],
+        records: impl Iterator<Item = &'p Pending>,
+    ) -> Self {
+        let (shapes, argument_styles, torn) = (HashMap::new(), HashMap::new(), HashSet::new());
+        let mut own = Self { actions, written, shapes, argument_styles, torn };
+        records.for_each(|record| own.note_torn(record));
+        own
+    }
+
+    /// Takes note of texts that a record adds to without a slot for it.
+    fn note_torn(&mut self, pending: &Pending) {
+        for (event, list) in pending.placed.iter().enumerate() {
+            let adding = list.iter().filter(|placed| placed.place.adds());
+            for placed in adding.filter(|own| !binds(&pending.frame.root, 0, event, own.field)) {
+                let action = self.actions.get(placed.action);
+                let written = self.written.get(placed.action);
+                let found = action.zip(written).and_then(|(a, w)| w.locate(a.kind, placed.place));
+                if let Some((key, path)) = found {
+                    self.torn.insert((placed.action, key, path));
+                }
+            }
+        }
     }
 
     /// Resolves a record; its instance's base counts from the action `from`.
@@ -235,6 +263,12 @@ impl<'t> Resolver<'t> {
         let action = self.actions.get(placed.action)?;
         let written = self.written.get(placed.action)?;
         let (key, mut path) = written.locate(action.kind, placed.place)?;
+        if placed.place.adds()
+            && !self.torn.is_empty()
+            && self.torn.contains(&(placed.action, key, path.clone()))
+        {
+            return None;
+        }
         path.push_str(at.path);
         let hole = |codec, kept, cut| {
             Some(DraftSlot::Hole {
@@ -364,6 +398,19 @@ impl<'t> Resolver<'t> {
         let base = u16::try_from(base - parent.min(base)).unwrap_or(u16::MAX);
         Instance { shape, base, leaves, lists }
     }
+}
+
+/// Whether a frame has a slot for a field of an event.
+fn binds(of: &Instance<'_>, base: usize, event: usize, field: &str) -> bool {
+    let base = base + usize::from(of.base);
+    let own = |slot: &Slot| match slot {
+        Slot::Bound { event: number, field: name, .. } => {
+            base + usize::from(*number) == event && **name == *field
+        }
+        _ => false,
+    };
+    of.shape.slots.iter().any(own)
+        || of.lists.iter().flatten().any(|item| binds(item, base, event, field))
 }
 
 struct At<'s> {
