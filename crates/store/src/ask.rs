@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use crate::query::{
-    Artifact, Call, DayUsage, Found, InboxItem, InboxKind, InboxQuery, Listed, Overdue,
-    Participant, Place, Placed, Spent, Summary, Task, TaskQuery, ThreadQuery, Unfinished, Usage,
-    UsageQuery, Wanted, WhichVersion, Within,
+    Artifact, Call, DayUsage, Failures, Found, Glance, InboxItem, InboxKind, InboxQuery, Kin,
+    Listed, Overdue, Participant, Place, Placed, Spent, Summary, Task, TaskQuery, ThreadQuery,
+    Unfinished, Usage, UsageQuery, Wanted, WhichVersion, Within,
 };
 use crate::sqlite::{lease, query};
 use crate::{Instead, KeyHash, Lease, Queue, ReadError, Store, ThreadRef};
@@ -20,7 +20,18 @@ impl Store {
 
     /// A thread's line in that list.
     pub fn summary(&self, thread: &ThreadRef) -> Result<Option<Summary>, ReadError> {
-        self.readers().with(|conn| query::summary(conn, thread))
+        self.readers().with(|conn| query::summary(conn, thread.num))
+    }
+
+    /// The thread with all that it branched off from and all that branched off from those, at most
+    /// so many, in the order they were made.
+    pub fn family(&self, thread: &ThreadRef, limit: usize) -> Result<Vec<Kin>, ReadError> {
+        self.readers().with(|conn| query::family(conn, thread, limit))
+    }
+
+    /// Who works in some threads (by their numbers), and what that has cost.
+    pub fn glances(&self, threads: &[i64]) -> Result<Vec<Glance>, ReadError> {
+        self.readers().with(|conn| threads.iter().map(|num| query::glance(conn, *num)).collect())
     }
 
     /// Who takes part in a thread, in the order they came.
@@ -173,6 +184,12 @@ impl Store {
     /// A page of sums of what was used in the threads of a tenant.
     pub fn spent(&self, tenant: &str, asked: &UsageQuery) -> Result<Listed<Spent>, ReadError> {
         self.readers().with(|conn| query::spent(conn, tenant, asked))
+    }
+
+    /// What failed in the threads of a tenant, what failed most first; told apart by what failed,
+    /// with which code, and whose it was.
+    pub fn failures(&self, tenant: &str, asked: &UsageQuery) -> Result<Vec<Failures>, ReadError> {
+        self.readers().with(|conn| query::failures(conn, tenant, asked))
     }
 
     /// A page of events whose finished text has all these words, the newest first. Quoted words

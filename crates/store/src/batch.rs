@@ -1,4 +1,10 @@
 //! Events as they stand in the journal.
+//!
+//! A row's body has a line per sequence number. Where pieces of a text were folded, the lines of
+//! those that went hold what they went into, `11-57`, and the line of the last one holds the same
+//! and the event that stands for all of them: `11-57{"kind":…}`.
+
+use std::ops::RangeInclusive;
 
 use bytes::Bytes;
 
@@ -65,28 +71,74 @@ impl Batch {
     }
 
     /// Its events with their sequence numbers.
-    pub(crate) fn events(&self) -> impl Iterator<Item = (u64, &Bytes)> {
-        self.lines.iter().enumerate().map(|(i, (event, _))| (self.first + i as u64, event))
+    pub(crate) fn events(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.lines.iter().enumerate().filter_map(|(i, (line, _))| {
+            let seq = self.first + i as u64;
+            event(line, seq).1.map(|event| (seq, event))
+        })
+    }
+
+    /// What its lines hold, folded ones included.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (u64, &(Bytes, Option<Bytes>))> {
+        self.lines.iter().enumerate().map(|(i, line)| (self.first + i as u64, line))
+    }
+
+    /// The same with other lines.
+    pub(crate) fn with(&self, lines: Vec<(Bytes, Option<Bytes>)>) -> Self {
+        Self::new(self.first, self.at, lines)
     }
 
     /// Its entries after a sequence number.
     pub fn after(&self, seq: u64) -> impl Iterator<Item = Entry> + '_ {
         let skip = (seq + 1).saturating_sub(self.first) as usize;
-        self.lines.iter().enumerate().skip(skip).map(|(i, (event, source))| Entry {
-            seq: self.first + i as u64,
-            append: self.first,
-            at: self.at,
-            event: event.clone(),
-            source: source.clone(),
+        self.lines.iter().enumerate().skip(skip).filter_map(|(i, (line, source))| {
+            let seq = self.first + i as u64;
+            let (from, event) = event(line, seq);
+            Some(Entry {
+                seq,
+                from,
+                append: self.first,
+                at: self.at,
+                event: line.slice_ref(event?),
+                source: source.clone(),
+            })
         })
     }
+
+    /// What the entry of a sequence number was folded into, if it was: entries that are one now.
+    pub(crate) fn folded(&self, seq: u64) -> Option<RangeInclusive<u64>> {
+        let (line, _) = self.lines.get(usize::try_from(seq.checked_sub(self.first)?).ok()?)?;
+        range(line).map(|(range, _)| range)
+    }
+}
+
+/// The event of a line, if it has one, and the first entry that it stands for.
+fn event(line: &[u8], seq: u64) -> (u64, Option<&[u8]>) {
+    // An event is an object: what begins with a digit was folded.
+    if !line.first().is_some_and(u8::is_ascii_digit) {
+        return (seq, Some(line));
+    }
+    match range(line) {
+        Some((range, event)) => (*range.start(), Some(event).filter(|event| !event.is_empty())),
+        None => (seq, Some(line)),
+    }
+}
+
+/// The entries that a line was folded with, and the event behind that.
+fn range(line: &[u8]) -> Option<(RangeInclusive<u64>, &[u8])> {
+    let end = line.iter().position(|byte| *byte == b'{').unwrap_or(line.len());
+    let (head, event) = line.split_at_checked(end)?;
+    let (from, to) = std::str::from_utf8(head).ok()?.split_once('-')?;
+    Some((from.parse().ok()?..=to.parse().ok()?, event))
 }
 
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Dense from 1.
+    /// Dense from 1, but for what was folded.
     pub seq: u64,
+    /// The first entry that it stands for: itself, or the first of those folded into it.
+    pub from: u64,
     /// The first entry of the append that brought it.
     pub append: u64,
     /// When it was committed, in milliseconds since 1970.
@@ -100,8 +152,16 @@ pub struct Entry {
 /// A stretch of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Page {
-    /// Entries without a hole between them.
+    /// Entries without a hole between them, but for what was folded into the one behind the hole.
     pub entries: Vec<Entry>,
     /// The thread's head when the page was read.
     pub head: u64,
+}
+
+impl Page {
+    /// The entries that became one, if whoever has seen all up to `seq` has seen some of them only.
+    pub fn folded(&self, seq: u64) -> Option<RangeInclusive<u64>> {
+        let next = self.entries.first().filter(|next| next.from <= seq && seq < next.seq)?;
+        Some(next.from..=next.seq)
+    }
 }

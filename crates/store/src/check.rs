@@ -20,6 +20,8 @@ pub struct Checked {
     pub appends: u64,
     /// Events in them.
     pub events: u64,
+    /// Entries that are in a hash chain.
+    pub chained: u64,
     /// What is wrong, in words; the first hundred.
     pub findings: Vec<String>,
 }

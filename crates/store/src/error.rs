@@ -22,6 +22,8 @@ pub enum AppendError {
     Behind,
     #[error("a branch must begin between 0 and the head {head}")]
     BadBranch { head: u64 },
+    #[error("entries {from} to {to} were folded into one: nothing can end between them")]
+    Folded { from: u64, to: u64 },
     #[error("a thread's id must have 1 to {limit} bytes")]
     BadId { limit: usize },
     #[error("an idempotency key must have 1 to {limit} bytes")]
@@ -64,8 +66,6 @@ pub enum TendError {
 pub enum ReadError {
     #[error("could not read: {0}")]
     Storage(#[from] rusqlite::Error),
-    #[error("row {row} of the journal is damaged")]
-    Damaged { row: i64 },
     #[error("`{0}` is no place in a list")]
     BadPlace(String),
 }

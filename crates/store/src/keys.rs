@@ -73,6 +73,7 @@ pub(crate) fn connect(path: &Path, table: &str) -> Result<Connection, KeyError> 
         conn.pragma_update(None, "synchronous", "full")?;
         // That is for the journal's writer to do.
         conn.pragma_update(None, "wal_autocheckpoint", 0)?;
+        conn.pragma_update(None, "secure_delete", "fast")?;
         conn.execute_batch(table)?;
         Ok(conn)
     };

@@ -18,10 +18,13 @@
 //! ```
 
 mod append;
+mod archive;
 mod ask;
 mod batch;
+pub mod chain;
 mod check;
 mod error;
+mod fold;
 mod guard;
 mod keys;
 mod lease;
@@ -30,6 +33,7 @@ mod progress;
 mod promote;
 mod pushes;
 mod query;
+mod retain;
 mod shares;
 mod sqlite;
 mod store;
@@ -37,7 +41,9 @@ mod thread;
 mod vault;
 
 pub use append::{Append, Appended, Create, Draft, Expect, Key, Limits};
+pub use archive::ArchiveCheck;
 pub use batch::{Batch, Entry, Page};
+pub use chain::HashChain;
 pub use check::{CheckError, Checked, Stage, check};
 pub use error::{AppendError, OpenError, ReadError, TendError};
 pub use guard::{Guard, Instead};
@@ -48,12 +54,14 @@ pub use progress::Progress;
 pub use promote::{Lineage, Promote, PromoteError, Promoted};
 pub use pushes::{Push, Pushes};
 pub use query::{
-    Artifact, ArtifactVersion, Call, DayUsage, Due, Found, InboxItem, InboxKind, InboxOrder,
-    InboxQuery, Listed, Overdue, Participant, Piece, Place, Placed, Scalar, Spent, Summary, Task,
-    TaskQuery, ThreadQuery, ThreadStatus, Unfinished, Usage, UsageBy, UsageQuery, Wanted,
-    WhichVersion, Within,
+    Artifact, ArtifactVersion, Call, DayUsage, Due, Failures, Found, Glance, InboxItem, InboxKind,
+    InboxOrder, InboxQuery, Kin, Listed, Overdue, Participant, Piece, Place, Placed, Scalar, Spent,
+    Summary, Task, TaskQuery, ThreadQuery, ThreadStatus, Timed, Unfinished, Usage, UsageBy,
+    UsageOrder, UsageQuery, Wanted, WhichVersion, Within,
 };
+pub use retain::{Branches, Erase, Erasure, REDACT_EVENTS, Redact, RedactError, Redacted};
 pub use shares::{NewShare, SHARE_PREFIX, Share, Shares};
+pub use sqlite::fold::Folding;
 pub use store::{Options, Store};
 pub use thread::{Branch, ThreadKey, ThreadRef};
 pub use vault::{Grant, SealedKey, Vault};

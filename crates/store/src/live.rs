@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::watch;
 
-use crate::Batch;
+use crate::{Batch, Entry};
 
 /// Batches that a ring holds, by their bytes and by their number.
 const RING_BYTES: usize = 1 << 20;
@@ -48,13 +48,25 @@ impl Live {
         }
     }
 
-    /// Passes on what was committed.
-    pub(crate) fn publish<'b>(&self, batches: impl Iterator<Item = (i64, &'b Arc<Batch>)>) {
+    /// Entries of a thread were written anew: what is held of them is forgotten, and whoever reads
+    /// it is told.
+    pub(crate) fn rewritten(&self, thread: i64) {
+        let tail = lock(&self.tails).get(&thread).and_then(Weak::upgrade);
+        if let Some(tail) = tail {
+            tail.rewrite();
+        }
+    }
+
+    /// Passes on what was committed; whoever reads it is told when what this gives is dropped.
+    pub(crate) fn publish<'b>(
+        &self,
+        batches: impl Iterator<Item = (i64, &'b Arc<Batch>)>,
+    ) -> Reached {
         let mut reached: Vec<Arc<Tail>> = Vec::new();
         {
             let mut tails = lock(&self.tails);
             if tails.is_empty() {
-                return;
+                return Reached(reached);
             }
             for (thread, batch) in batches {
                 match tails.get(&thread).map(Weak::upgrade) {
@@ -71,8 +83,18 @@ impl Live {
                 }
             }
         }
-        // Woken once for all that was committed together.
-        for tail in reached {
+        Reached(reached)
+    }
+}
+
+/// Tails that have something new. Their readers are woken when this is dropped: once for all that
+/// was committed together, and after those were answered who wrote it.
+#[must_use]
+pub(crate) struct Reached(Vec<Arc<Tail>>);
+
+impl Drop for Reached {
+    fn drop(&mut self) {
+        for tail in &self.0 {
             tail.wake();
         }
     }
@@ -92,6 +114,8 @@ pub struct Edge {
     pub head: u64,
     /// Why nothing more comes, if so.
     pub end: Option<End>,
+    /// How often entries that were read before were written anew.
+    pub rewritten: u64,
 }
 
 /// Why a tail ended.
@@ -159,6 +183,18 @@ impl Tail {
         }
     }
 
+    /// The entries that lie ahead of a reader who has seen `seq`, up to about so many bytes; none if
+    /// they are to be read from the journal.
+    pub fn entries(&self, seq: u64, bytes: usize) -> Option<Vec<Entry>> {
+        match self.ahead(seq, bytes) {
+            Ahead::Nothing => Some(Vec::new()),
+            Ahead::Batches(batches) => {
+                Some(batches.iter().flat_map(|batch| batch.after(seq)).collect())
+            }
+            Ahead::Journal => None,
+        }
+    }
+
     /// Hears of every new head, and of the end.
     pub fn watch(&self) -> watch::Receiver<Edge> {
         self.edge.subscribe()
@@ -174,6 +210,21 @@ impl Tail {
         self.edge.send_modify(|edge| {
             edge.end.get_or_insert(end);
         });
+    }
+
+    /// Forgets what it holds: it is to be read from the journal.
+    fn rewrite(&self) {
+        {
+            let mut ring = lock(&self.ring);
+            ring.batches.clear();
+            ring.bytes = 0;
+        }
+        self.edge.send_modify(|edge| edge.rewritten += 1);
+    }
+
+    /// How often entries were written anew since it began.
+    pub fn rewritten(&self) -> u64 {
+        self.edge.borrow().rewritten
     }
 
     /// Tells the tail of a head that was committed before it began.
@@ -194,8 +245,36 @@ impl Tail {
         });
     }
 
+    /// Whether nothing has reached it.
+    pub(crate) fn is_new(&self) -> bool {
+        lock(&self.ring).batches.is_empty()
+    }
+
+    /// Gives it what was committed before it began and is still at hand.
+    pub(crate) fn begin_with(&self, batches: Vec<Arc<Batch>>) {
+        let mut ring = lock(&self.ring);
+        for batch in batches.into_iter().rev() {
+            match ring.batches.front() {
+                // It has come by itself meanwhile.
+                Some(front) if batch.first >= front.first => continue,
+                Some(front) if batch.last() + 1 < front.first => break,
+                _ => {}
+            }
+            // Nothing older then: the ring has no hole.
+            if ring.bytes + batch.size() > RING_BYTES || ring.batches.len() >= RING_BATCHES {
+                break;
+            }
+            ring.head = ring.head.max(batch.last());
+            ring.bytes += batch.size();
+            ring.batches.push_front(batch);
+        }
+    }
+
     fn push(&self, batch: Arc<Batch>) {
         let mut ring = lock(&self.ring);
+        if ring.batches.back().is_some_and(|last| last.last() >= batch.last()) {
+            return;
+        }
         ring.head = ring.head.max(batch.last());
         ring.bytes += batch.size();
         ring.batches.push_back(batch);
@@ -213,4 +292,37 @@ impl Tail {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(first: u64, bytes: usize) -> Arc<Batch> {
+        Arc::new(Batch::new(first, 0, vec![(vec![b'x'; bytes].into(), None)]))
+    }
+
+    #[test]
+    fn a_tail_that_begins_with_what_is_at_hand_has_no_hole() {
+        let tail = Tail::new();
+        // The middle one does not fit into a ring, so what is before it is left out, too.
+        tail.begin_with(vec![batch(1, 10), batch(2, RING_BYTES + 1), batch(3, 10)]);
+        tail.push(batch(4, 10));
+        assert_eq!(tail.ahead(0, usize::MAX), Ahead::Journal);
+        assert_eq!(tail.ahead(2, usize::MAX), Ahead::Batches(vec![batch(3, 10), batch(4, 10)]));
+        let tail = Tail::new();
+        tail.begin_with(vec![batch(1, 10), batch(2, RING_BYTES + 1)]);
+        tail.push(batch(3, 10));
+        assert_eq!(tail.ahead(0, usize::MAX), Ahead::Journal);
+    }
+
+    #[test]
+    fn what_reaches_a_tail_by_itself_meanwhile_is_there_once() {
+        let tail = Tail::new();
+        tail.push(batch(3, 10));
+        tail.begin_with(vec![batch(1, 10), batch(2, 10), batch(3, 10)]);
+        tail.push(batch(3, 10));
+        let all = vec![batch(1, 10), batch(2, 10), batch(3, 10)];
+        assert_eq!(tail.ahead(0, usize::MAX), Ahead::Batches(all));
+    }
 }

@@ -17,5 +17,5 @@ pub use place::{Listed, Place};
 pub use search::{Found, Piece};
 pub use status::ThreadStatus;
 pub use task::{Placed, Task, TaskQuery, Wanted};
-pub use thread::{Participant, Scalar, Summary, ThreadQuery};
-pub use usage::{DayUsage, Spent, Usage, UsageBy, UsageQuery};
+pub use thread::{Glance, Kin, Participant, Scalar, Summary, ThreadQuery};
+pub use usage::{DayUsage, Failures, Spent, Timed, Usage, UsageBy, UsageOrder, UsageQuery};

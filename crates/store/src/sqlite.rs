@@ -1,8 +1,10 @@
 //! The store in one SQLite file.
 
 mod catch_up;
+pub(crate) mod chain;
 pub(crate) mod check;
-mod ended;
+pub(crate) mod erase;
+pub(crate) mod fold;
 mod follow;
 mod guard;
 mod handle;
@@ -14,10 +16,13 @@ mod promote;
 pub(crate) mod query;
 mod read;
 mod recent;
+mod redact;
 mod schema;
+mod scrub;
 mod search;
 mod spoken;
 mod sweep;
+mod tasks;
 mod tend;
 mod text;
 mod writer;

@@ -1,14 +1,20 @@
 //! The store: a cheap handle to the writer, the readers and the live tails.
 
 use std::fs::File;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::chain::Chained;
 use crate::live::{Live, Tail};
+use crate::sqlite::chain::chained;
+use crate::sqlite::erase::erasures;
+use crate::sqlite::fold::Folding;
 use crate::sqlite::{Readers, Recent, Writer, WriterHandle, lineage, open};
 use crate::{
-    Append, AppendError, Appended, KeyHash, Lease, Limits, Lineage, OpenError, Page, Progress,
-    Promote, PromoteError, Promoted, ReadError, TendError, Then, ThreadKey, ThreadRef,
+    Append, AppendError, Appended, Erase, Erasure, HashChain, KeyHash, Lease, Limits, Lineage,
+    OpenError, Page, Progress, Promote, PromoteError, Promoted, ReadError, Redact, RedactError,
+    Redacted, TendError, Then, ThreadKey, ThreadRef,
 };
 
 /// How to open a store.
@@ -16,6 +22,8 @@ use crate::{
 pub struct Options {
     /// Bounds of one append.
     pub limits: Limits,
+    /// Whether appends are chained by hashes.
+    pub chain: HashChain,
 }
 
 /// A journal on disk. Clones share it; it closes when the last is gone.
@@ -45,8 +53,8 @@ impl Store {
         let live = Arc::new(Live::default());
         let recent = Arc::new(Recent::default());
         let readers = Readers::new(path, recent.clone());
-        let writer =
-            Writer::start(conn, live.clone(), recent).map_err(|cause| open::failed(path, cause))?;
+        let writer = Writer::start(conn, live.clone(), recent, options.chain)
+            .map_err(|cause| open::failed(path, cause))?;
         let (limits, path) = (options.limits, path.to_owned());
         let inner = Inner { writer, readers, live, limits, path, _lock: lock };
         Ok(Self { inner: Arc::new(inner) })
@@ -73,6 +81,18 @@ impl Store {
         self.inner.readers.numbered(num)
     }
 
+    /// Whether a thread was just written to, so that neither looking it up nor opening its live end
+    /// waits for the disk.
+    pub fn is_at_hand(&self, key: &ThreadKey) -> bool {
+        self.inner.readers.has_named(key)
+    }
+
+    /// Whether all that a thread has after a sequence number is in memory, so that reading it does
+    /// not wait for the disk.
+    pub fn has_at_hand(&self, thread: &ThreadRef, after: u64) -> bool {
+        self.inner.readers.has_all(thread, after)
+    }
+
     /// The last sequence number of a thread. Blocks for the disk.
     pub fn head(&self, thread: &ThreadRef) -> Result<u64, ReadError> {
         self.inner.readers.head(thread)
@@ -94,6 +114,9 @@ impl Store {
     pub fn tail(&self, thread: &ThreadRef) -> Result<Arc<Tail>, ReadError> {
         // In this order: what is committed in between reaches the tail by itself.
         let tail = self.inner.live.tail(thread.num);
+        if tail.is_new() {
+            tail.begin_with(self.inner.readers.newest(thread));
+        }
         tail.reached(self.head(thread)?);
         match self.inner.readers.end(thread)? {
             None => Ok(tail),
@@ -107,6 +130,55 @@ impl Store {
     /// removed behind. Threads that branched off from it keep their shared past.
     pub async fn delete(&self, key: ThreadKey) -> Result<(), TendError> {
         self.inner.writer.delete(key).await
+    }
+
+    /// Takes the content out of events and leaves a receipt in the journal. When it answers, nobody
+    /// can read it any more; [`Store::scrubbed`] waits until its bytes are overwritten, too.
+    pub async fn redact(&self, redact: Redact) -> Result<Redacted, RedactError> {
+        self.inner.writer.redact(redact).await
+    }
+
+    /// Erases a thread, and those that branched off from it if asked, and keeps a receipt of each.
+    /// [`Store::scrubbed`] waits until its bytes are overwritten.
+    pub async fn erase(&self, erase: Erase) -> Result<Vec<Erasure>, TendError> {
+        self.inner.writer.erase(erase).await
+    }
+
+    /// Receipts of a tenant's erased threads, the newest first. Blocks for the disk.
+    pub fn erasures(&self, tenant: &str, limit: usize) -> Result<Vec<Erasure>, ReadError> {
+        self.inner.readers.with(|conn| erasures(conn, tenant, limit))
+    }
+
+    /// Waits until nothing of what was taken out is left in the file.
+    pub async fn scrubbed(&self) -> Result<(), TendError> {
+        self.settle().await
+    }
+
+    /// Folds some of the finished pieces of text that were committed before a moment, in
+    /// milliseconds since 1970; to be called until there is no more.
+    pub async fn fold_before(&self, moment: i64) -> Result<Folding, TendError> {
+        self.inner.writer.fold(moment).await
+    }
+
+    /// What the entry of a sequence number was folded into, if it was and is not the last of it: a
+    /// reader that stands there has seen a part of what is one entry now. Blocks for the disk.
+    pub fn folded(
+        &self,
+        thread: &ThreadRef,
+        seq: u64,
+    ) -> Result<Option<RangeInclusive<u64>>, ReadError> {
+        self.inner.readers.folded(thread, seq)
+    }
+
+    /// Entries after a sequence number with their places in the hash chain, about so many, once
+    /// [`Store::fresh`] has answered. Blocks for the disk.
+    pub fn chained(
+        &self,
+        thread: &ThreadRef,
+        after: u64,
+        entries: usize,
+    ) -> Result<Vec<Chained>, ReadError> {
+        self.inner.readers.with(|conn| chained(conn, thread, after, entries))
     }
 
     /// Lets a branch take the place of the thread it came from, whose journal lives on under

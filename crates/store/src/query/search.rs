@@ -7,6 +7,8 @@ use selvedge_protocol::journal::Visibility;
 pub struct Found {
     /// The thread's id.
     pub thread: String,
+    /// What the thread is called.
+    pub title: Option<String>,
     /// The event.
     pub seq: u64,
     /// When it was recorded, in milliseconds since 1970.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use selvedge_protocol::journal::fold::Tokens;
 use selvedge_protocol::json;
 
 use super::{Place, ThreadStatus};
@@ -94,6 +95,32 @@ impl Summary {
     pub fn place(&self) -> Place {
         Place::of([self.updated, self.num])
     }
+}
+
+/// A thread of a family: of those that came of one thread by branching off.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kin {
+    /// Its number in the store.
+    pub num: i64,
+    /// The number of the thread it branched off from.
+    pub parent: Option<i64>,
+    /// The last sequence number that they share; 0 if it is no branch.
+    pub at: u64,
+    /// Whether it took the place of the thread it branched off from.
+    pub promoted: bool,
+    /// Its id; `None` if it was deleted and branches live on.
+    pub id: Option<String>,
+    /// Its line in a list, which may be some milliseconds late.
+    pub summary: Option<Summary>,
+}
+
+/// Who works in a thread, and what that has cost.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Glance {
+    /// The first of its agents, in the order they came.
+    pub agents: Vec<Participant>,
+    /// What they used, what it shares with the thread it branched off from included.
+    pub tokens: Tokens,
 }
 
 /// Someone who takes part.

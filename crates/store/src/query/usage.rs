@@ -1,4 +1,4 @@
-//! Tokens used.
+//! Tokens used, the time that took, and what failed.
 
 use std::ops::Range;
 
@@ -40,10 +40,22 @@ pub struct UsageQuery {
     pub days: Range<i64>,
     /// What is told apart.
     pub by: Vec<UsageBy>,
+    /// What comes first.
+    pub order: UsageOrder,
     /// Only those after this place.
     pub after: Option<Place>,
     /// At most so many.
     pub limit: usize,
+}
+
+/// What comes first of what was used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum UsageOrder {
+    /// By what is told apart: the first day, then by names.
+    #[default]
+    Named,
+    /// What cost most; where nothing has a price, what used the most tokens.
+    Dearest,
 }
 
 /// What usage can be told apart by.
@@ -92,4 +104,32 @@ pub struct Spent {
     pub model: Option<String>,
     /// How much.
     pub tokens: Tokens,
+    /// How long that took.
+    pub time: Timed,
+}
+
+/// How long model calls took, of those of which that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Timed {
+    /// How many.
+    pub calls: u64,
+    /// All together, in milliseconds.
+    pub millis: u64,
+    /// The one that took longest.
+    pub slowest: u64,
+}
+
+/// How often something failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failures {
+    /// A `task`, a `tool` call, or an `error` that was told.
+    pub what: String,
+    /// The code, or a tool's outcome; `unknown` or `failed` if none was told.
+    pub code: String,
+    /// The agent; empty if unknown.
+    pub agent: String,
+    /// How often.
+    pub times: u64,
+    /// The day it failed last, since 1970, UTC.
+    pub last: i64,
 }

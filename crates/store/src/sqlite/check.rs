@@ -6,7 +6,8 @@ use std::path::Path;
 use rusqlite::{Connection, params};
 use selvedge_protocol::json::{Doc, Node, from_utf8};
 
-use super::{open, read, schema};
+use super::{chain, open, read, schema};
+use crate::chain::Digest;
 use crate::check::{Checked, FINDINGS};
 use crate::{Progress, ReadError};
 
@@ -47,6 +48,8 @@ pub(crate) fn rows(
     let conn = open::reader(path)?;
     // What each thread has so far, and its name.
     let mut heads: HashMap<i64, (u64, String)> = HashMap::new();
+    // The last link of each, where its last row was chained.
+    let mut links: HashMap<i64, Digest> = HashMap::new();
     let mut threads = conn.prepare("SELECT num, fork, id, deleted IS NULL FROM thread")?;
     let mut found = threads.query([])?;
     while let Some(row) = found.next()? {
@@ -86,6 +89,14 @@ pub(crate) fn rows(
             ));
         }
         *head = last;
+        let before = links.remove(&thread);
+        if let Some(chained) = chain::of_row(&conn, number)? {
+            checked.chained += batch.last() + 1 - first;
+            if let Some((seq, wrong)) = chain::wrong(&conn, thread, &batch, &chained, before)? {
+                checked.found(format!("thread `{name}`: entry {seq} {wrong} (row {number})"));
+            }
+            links.insert(thread, chained.link);
+        }
         for (seq, event) in batch.events() {
             checked.events += 1;
             if let Some(wrong) = wrong(event) {

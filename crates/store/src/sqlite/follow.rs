@@ -3,7 +3,7 @@
 //! Invariant: what follows is written together with how far it has come, so that a stopped store
 //! goes on where it was. None of it is needed to answer an append.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -26,7 +26,6 @@ pub(super) struct Item {
 /// How far following has come.
 pub(super) struct Followed {
     pub(super) row: i64,
-    pub(super) threads: Vec<i64>,
     /// Whether what the rows mean is written, too.
     pub(super) known: Known,
 }
@@ -91,6 +90,11 @@ impl Backlog {
         }
     }
 
+    /// The rows, with their threads.
+    pub(super) fn rows(&self) -> Vec<(i64, Arc<Batch>)> {
+        self.items.iter().map(|item| (item.thread, item.batch.clone())).collect()
+    }
+
     /// Adds a row.
     pub(super) fn push(&mut self, item: Item) {
         self.items.push_back(item);
@@ -121,19 +125,19 @@ impl Backlog {
         };
         let upto = last.row;
         let together = marks::lightly(conn, |conn| {
-            let threads = self.places(conn, count)?;
+            self.places(conn, count)?;
             let known = self.project(conn, count, upto)?;
             marks::set(conn, What::Position, upto)?;
-            Ok((threads, known))
+            Ok(known)
         });
-        let (threads, known) = together.or_else(|_| {
+        let known = together.or_else(|_| {
             self.projection.forget();
             // Whatever is wrong with what is known of threads, their rows must be found. The
             // rest is left behind and caught up with.
             marks::lightly(conn, |conn| {
-                let threads = self.places(conn, count)?;
+                self.places(conn, count)?;
                 marks::set(conn, What::Position, upto)?;
-                Ok((threads, Known::Not))
+                Ok(Known::Not)
             })
         })?;
         for item in self.items.drain(..count) {
@@ -141,12 +145,11 @@ impl Backlog {
                 self.keys.remove(&(item.thread, key.text));
             }
         }
-        Ok(Some(Followed { row: upto, threads, known }))
+        Ok(Some(Followed { row: upto, known }))
     }
 
-    /// Writes down where rows are; says whose.
-    fn places(&self, conn: &Connection, count: usize) -> rusqlite::Result<Vec<i64>> {
-        let mut threads = HashSet::new();
+    /// Writes down where rows are.
+    fn places(&self, conn: &Connection, count: usize) -> rusqlite::Result<()> {
         let mut position =
             conn.prepare_cached("INSERT INTO position (thread, last, row) VALUES (?1, ?2, ?3)")?;
         let mut key =
@@ -156,9 +159,8 @@ impl Backlog {
             if let Some(own) = &item.key {
                 key.execute(params![item.thread, own.text, item.row])?;
             }
-            threads.insert(item.thread);
         }
-        Ok(threads.into_iter().collect())
+        Ok(())
     }
 
     /// Projects rows, unless earlier ones are still to be projected. Only after the places of all

@@ -9,6 +9,8 @@ use selvedge_protocol::journal::fold::{ArtifactKind, TaskState};
 use super::handle::Reply;
 use super::lease;
 use super::query::{call, due_now, unfinished};
+use super::recent::Known;
+use super::tasks::Tasks;
 use super::writer::{Target, Writer};
 use crate::query::{InboxKind, Unfinished, Within};
 use crate::{Append, AppendError, Guard, Instead, ReadError, TendError};
@@ -44,6 +46,53 @@ impl Writer {
             Ok(()) => self.commit(vec![(append, reply)]),
             // The caller may have gone.
             Err(error) => drop(reply.send(Err(error))),
+        }
+    }
+
+    /// Whether an append can be judged without having the projections brought up to date: it has
+    /// no condition, or one on a task of which the writer knows.
+    pub(super) fn needs_no_look(&self, append: &Append) -> bool {
+        match &append.guard {
+            None => true,
+            Some(Guard::Running { task }) => {
+                let thread = self.thread_number(&append.thread);
+                thread.is_some_and(|thread| self.knows_task(thread, task))
+            }
+            Some(_) => false,
+        }
+    }
+
+    fn knows_task(&self, thread: i64, task: &str) -> bool {
+        if self.tasks.state(thread, task).is_some() {
+            return true;
+        }
+        // One that runs there has not ended since: that would be known.
+        self.recent.known() == Known::All
+            && task_state(&self.conn, thread, task)
+                .is_ok_and(|state| state.is_some_and(|state| !state.is_terminal()))
+    }
+
+    /// Takes in what an event says of its task.
+    pub(super) fn note(&mut self, thread: i64, event: &[u8]) -> rusqlite::Result<()> {
+        let Self { tasks, conn, recent, .. } = self;
+        let noted = tasks.note(thread, event, |task| match recent.known() {
+            Known::All => task_state(conn, thread, task).map_err(Some),
+            Known::Not => Err(None),
+        });
+        match noted {
+            Err(Some(error)) => Err(error),
+            Ok(()) | Err(None) => Ok(()),
+        }
+    }
+
+    /// Makes known anew what is only known of tasks from rows that wait.
+    pub(super) fn recall_tasks(&mut self) {
+        self.tasks = Tasks::default();
+        for (thread, batch) in self.backlog.rows() {
+            for (_, event) in batch.events() {
+                // A task that is not known is looked at.
+                let _ = self.note(thread, event);
+            }
         }
     }
 

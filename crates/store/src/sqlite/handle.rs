@@ -6,9 +6,10 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
+use super::fold::Folding;
 use crate::{
-    Append, AppendError, Appended, KeyHash, Lease, Progress, Promote, PromoteError, Promoted,
-    TendError, Then, ThreadKey,
+    Append, AppendError, Appended, Erase, Erasure, KeyHash, Lease, Progress, Promote, PromoteError,
+    Promoted, Redact, RedactError, Redacted, TendError, Then, ThreadKey,
 };
 
 pub(super) type Reply = oneshot::Sender<Result<Appended, AppendError>>;
@@ -18,6 +19,12 @@ pub(super) enum Command {
     Append(Box<Append>, Reply),
     /// Deletes a thread.
     Delete(ThreadKey, oneshot::Sender<Result<(), TendError>>),
+    /// Takes the content out of events.
+    Redact(Box<Redact>, oneshot::Sender<Result<Redacted, RedactError>>),
+    /// Erases a thread.
+    Erase(Box<Erase>, oneshot::Sender<Result<Vec<Erasure>, TendError>>),
+    /// Folds some of what was committed before a moment.
+    Fold(i64, oneshot::Sender<Result<Folding, TendError>>),
     /// Lets a branch take the place of the thread it came from.
     Promote(Box<Promote>, oneshot::Sender<Result<Promoted, PromoteError>>),
     /// Renews a lease or lets it go, without a word in the journal.
@@ -62,6 +69,24 @@ impl WriterHandle {
     pub(crate) async fn delete(&self, key: ThreadKey) -> Result<(), TendError> {
         let (reply, answer) = oneshot::channel();
         self.send(Command::Delete(key, reply))?;
+        answer.await.unwrap_or(Err(TendError::Closed))
+    }
+
+    pub(crate) async fn redact(&self, redact: Redact) -> Result<Redacted, RedactError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Redact(Box::new(redact), reply))?;
+        answer.await.unwrap_or(Err(RedactError::Tend(TendError::Closed)))
+    }
+
+    pub(crate) async fn erase(&self, erase: Erase) -> Result<Vec<Erasure>, TendError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Erase(Box::new(erase), reply))?;
+        answer.await.unwrap_or(Err(TendError::Closed))
+    }
+
+    pub(crate) async fn fold(&self, before: i64) -> Result<Folding, TendError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Fold(before, reply))?;
         answer.await.unwrap_or(Err(TendError::Closed))
     }
 

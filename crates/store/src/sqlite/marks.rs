@@ -13,6 +13,8 @@ pub(super) enum What {
     Projection,
     /// Words to be found.
     Search,
+    /// Rows that were looked at for pieces of text to fold.
+    Folded,
 }
 
 impl What {
@@ -21,12 +23,13 @@ impl What {
             Self::Position => "position",
             Self::Projection => "projection",
             Self::Search => "search",
+            Self::Folded => "folded",
         }
     }
 
     fn version(self) -> i64 {
         match self {
-            Self::Position => 0,
+            Self::Position | Self::Folded => 0,
             Self::Projection => project::VERSION,
             Self::Search => search::VERSION,
         }
@@ -80,7 +83,7 @@ pub(super) fn reset_all(conn: &Connection) -> rusqlite::Result<()> {
 
 fn reset(conn: &Connection, what: What) -> rusqlite::Result<()> {
     match what {
-        What::Position => {}
+        What::Position | What::Folded => {}
         What::Projection => {
             for table in schema::PROJECTIONS {
                 conn.execute_batch(&format!("DELETE FROM {table}"))?;
@@ -95,6 +98,11 @@ fn reset(conn: &Connection, what: What) -> rusqlite::Result<()> {
     Ok(())
 }
 
+/// Begins or ends a transaction, without reading the statement again.
+pub(super) fn run(conn: &Connection, statement: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached(statement)?.execute([]).map(drop)
+}
+
 /// Runs a transaction that need not be on disk when it returns: what it writes can be made again,
 /// and the next append's commit takes it along.
 pub(super) fn lightly<T>(
@@ -102,9 +110,9 @@ pub(super) fn lightly<T>(
     run: impl FnOnce(&Connection) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     conn.pragma_update(None, "synchronous", "normal")?;
-    let result = conn.execute_batch("BEGIN IMMEDIATE").and_then(|()| {
+    let result = self::run(conn, "BEGIN IMMEDIATE").and_then(|()| {
         let made = run(conn)?;
-        conn.execute_batch("COMMIT")?;
+        self::run(conn, "COMMIT")?;
         Ok(made)
     });
     if result.is_err() {

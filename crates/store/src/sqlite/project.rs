@@ -9,6 +9,7 @@
 
 mod artifact;
 mod call;
+mod failure;
 mod inbox;
 mod labels;
 mod past;
@@ -30,7 +31,7 @@ use crate::Batch;
 use thread::Thread;
 
 /// Counts the changes to what projections hold: another number makes them anew.
-pub(super) const VERSION: i64 = 8;
+pub(super) const VERSION: i64 = 9;
 /// Bytes of an id; events with longer ones are no one's.
 const ID_BYTES: usize = 1024;
 
@@ -195,6 +196,7 @@ fn apply(
             call::began(conn, thread, &seen)?;
         }
         Kind::ToolComplete => call::ended(conn, thread, &seen)?,
+        Kind::Error => failure::count(conn, thread, &seen, failure::ERROR, None)?,
         _ => {}
     }
     thread.settle(kind, node);

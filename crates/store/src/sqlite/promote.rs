@@ -50,7 +50,7 @@ impl Writer {
             })
         })?;
         let answer = own.answer.clone();
-        self.publish([own, other]);
+        drop(self.publish([own, other]));
         for thread in [&branch, &parent] {
             self.live.end(thread.num, End::Renamed);
         }

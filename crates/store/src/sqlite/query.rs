@@ -3,6 +3,7 @@
 mod act;
 mod artifact;
 mod inbox;
+mod kin;
 mod search;
 mod task;
 mod thread;
@@ -11,12 +12,13 @@ mod usage;
 pub(crate) use act::{call, due, due_now, unfinished};
 pub(crate) use artifact::{artifact, artifacts};
 pub(crate) use inbox::{inbox, pending, question};
+pub(crate) use kin::family;
 pub(crate) use search::search;
 pub(crate) use task::{
     task, tasks, tasks_by_id, tasks_of, tasks_of_count, unanswered, wanted, wanted_in,
 };
-pub(crate) use thread::{participants, summary, threads};
-pub(crate) use usage::{spent, usage, usage_by_day};
+pub(crate) use thread::{glance, participants, summary, threads};
+pub(crate) use usage::{failures, spent, usage, usage_by_day};
 
 use crate::query::{Listed, Place};
 

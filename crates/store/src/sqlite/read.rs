@@ -1,5 +1,6 @@
 //! Reading: a pool of connections, each used by one caller at a time.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -44,7 +45,26 @@ impl Readers {
     }
 
     pub(crate) fn thread(&self, key: &ThreadKey) -> Result<Option<ThreadRef>, ReadError> {
-        self.with(|conn| Ok(find_thread(conn, key)?))
+        // First here, then the disk: what has left here is there.
+        match self.recent.thread(key) {
+            Some(thread) => Ok(Some(thread)),
+            None => self.with(|conn| Ok(find_thread(conn, key)?)),
+        }
+    }
+
+    /// Whether a thread of that name can be looked up without the disk.
+    pub(crate) fn has_named(&self, key: &ThreadKey) -> bool {
+        self.recent.thread(key).is_some()
+    }
+
+    /// Whether all that a thread has after a sequence number can be read without the disk.
+    pub(crate) fn has_all(&self, thread: &ThreadRef, seq: u64) -> bool {
+        self.recent.has_all(thread.num, seq)
+    }
+
+    /// What was appended to a thread last and is still in memory.
+    pub(crate) fn newest(&self, thread: &ThreadRef) -> Vec<Arc<Batch>> {
+        self.recent.after(thread.num, 0)
     }
 
     pub(crate) fn numbered(&self, num: i64) -> Result<Option<ThreadRef>, ReadError> {
@@ -61,11 +81,14 @@ impl Readers {
 
     /// Whether all rows of the thread are known by what they mean.
     pub(crate) fn is_followed(&self, thread: &ThreadRef) -> bool {
-        self.recent.head(thread.num).is_none() && self.recent.known() == Known::All
+        self.recent.is_followed(thread.num) && self.recent.known() == Known::All
     }
 
     /// Whether a thread that was found has since lost its name, and how.
     pub(crate) fn end(&self, thread: &ThreadRef) -> Result<Option<End>, ReadError> {
+        if self.recent.is_named(thread) {
+            return Ok(None);
+        }
         self.with(|conn| {
             let mut renamed = conn
                 .prepare_cached("SELECT renamed FROM thread WHERE num = ?1 AND deleted IS NULL")?;
@@ -78,6 +101,19 @@ impl Readers {
         })
     }
 
+    /// What the entry of a sequence number was folded into, if it was and is not the last of it.
+    pub(crate) fn folded(
+        &self,
+        thread: &ThreadRef,
+        seq: u64,
+    ) -> Result<Option<RangeInclusive<u64>>, ReadError> {
+        // Of what was just written nothing was folded, and the rest is on the disk.
+        if self.recent.has_all(thread.num, seq) {
+            return Ok(None);
+        }
+        self.with(|conn| Ok(folded(conn, thread, seq)?))
+    }
+
     pub(crate) fn read(
         &self,
         thread: &ThreadRef,
@@ -88,7 +124,12 @@ impl Readers {
         let head = self.head(thread)?;
         let mut stretch =
             Stretch { entries: Vec::new(), seen: after, upto: head, most: entries, room: bytes };
-        self.with(|conn| self.thread_rows(conn, thread, &mut stretch))?;
+        let recent = self.recent.after(thread.num, after);
+        if recent.first().is_some_and(|first| first.first <= after + 1) {
+            stretch.take_all(&recent);
+        } else {
+            self.with(|conn| self.thread_rows(conn, thread, &mut stretch))?;
+        }
         Ok(Page { entries: stretch.entries, head })
     }
 
@@ -111,31 +152,14 @@ impl Readers {
             }
         }
         let recent = self.recent.after(thread.num, stretch.seen);
-        let mut rows = conn.prepare_cached(
-            "SELECT j.row, j.first, j.at, j.body FROM position p JOIN journal j ON j.row = p.row \
-             WHERE p.thread = ?1 AND p.last > ?2 ORDER BY p.last",
-        )?;
+        let mut rows = conn.prepare_cached(OWN_ROWS)?;
         let mut rows = rows.query(params![thread.num, stretch.seen as i64])?;
         while !stretch.is_full()
             && let Some(row) = rows.next()?
         {
             stretch.take(&batch(row)?);
         }
-        drop(rows);
-        let mut one =
-            conn.prepare_cached("SELECT row, first, at, body FROM journal WHERE row = ?1")?;
-        for place in recent {
-            if stretch.is_full() {
-                break;
-            }
-            if place.last > stretch.seen {
-                let mut rows = one.query(params![place.row])?;
-                match rows.next()? {
-                    Some(row) => stretch.take(&batch(row)?),
-                    None => return Err(ReadError::Damaged { row: place.row }),
-                }
-            }
-        }
+        stretch.take_all(&recent);
         Ok(())
     }
 }
@@ -154,6 +178,15 @@ impl Stretch {
         self.entries.len() >= self.most || self.room == 0 || self.seen >= self.upto
     }
 
+    fn take_all(&mut self, batches: &[Arc<Batch>]) {
+        for batch in batches {
+            if self.is_full() {
+                return;
+            }
+            self.take(batch);
+        }
+    }
+
     fn take(&mut self, batch: &Batch) {
         for entry in batch.after(self.seen) {
             if self.is_full() {
@@ -166,11 +199,57 @@ impl Stretch {
     }
 }
 
+/// Passes on a thread's own rows that end after a sequence number, with their numbers, until it is
+/// told to stop.
+pub(super) fn rows_after(
+    conn: &Connection,
+    thread: i64,
+    seq: u64,
+    mut take: impl FnMut(i64, &Batch) -> Result<bool, ReadError>,
+) -> Result<(), ReadError> {
+    let mut rows = conn.prepare_cached(OWN_ROWS)?;
+    let mut rows = rows.query(params![thread, seq as i64])?;
+    while let Some(row) = rows.next()? {
+        if !take(row.get(0)?, &batch(row)?)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+const OWN_ROWS: &str = "SELECT j.row, j.first, j.at, j.body \
+     FROM position p JOIN journal j ON j.row = p.row \
+     WHERE p.thread = ?1 AND p.last > ?2 ORDER BY p.last";
+
 /// A row of the journal as `row, first, at, body`.
 pub(super) fn batch(row: &Row<'_>) -> Result<Batch, ReadError> {
     let body = Bytes::from(row.get::<_, String>(3)?);
     let batch = Batch::parse(row.get::<_, i64>(1)? as u64, row.get(2)?, &body);
     Ok(batch)
+}
+
+/// What the entry of a sequence number was folded into, if it was and is not the last of it.
+pub(super) fn folded(
+    conn: &Connection,
+    thread: &ThreadRef,
+    seq: u64,
+) -> rusqlite::Result<Option<RangeInclusive<u64>>> {
+    let mut home = thread;
+    while let Some(Branch { parent, at }) = home.branch.as_ref()
+        && seq <= *at
+    {
+        home = parent;
+    }
+    let mut rows = conn.prepare_cached(
+        "SELECT j.row, j.first, j.at, j.body FROM position p JOIN journal j ON j.row = p.row \
+         WHERE p.thread = ?1 AND p.last >= ?2 ORDER BY p.last LIMIT 1",
+    )?;
+    let found = rows.query_row(params![home.num, seq as i64], |row| {
+        let body = Bytes::from(row.get::<_, String>(3)?);
+        Ok(Batch::parse(row.get::<_, i64>(1)? as u64, row.get(2)?, &body))
+    });
+    let folded = found.optional()?.and_then(|batch| batch.folded(seq));
+    Ok(folded.filter(|folded| *folded.end() > seq))
 }
 
 /// The thread of that name.

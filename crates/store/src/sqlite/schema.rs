@@ -283,6 +283,67 @@ ALTER TABLE task ADD COLUMN changed_at INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX task_by_id ON task (tenant, id);
 CREATE INDEX task_by_change ON task (tenant, changed_at, thread, nth);
 ",
+    "
+-- How long model calls took, of those whose begin and end are known, and what failed.
+ALTER TABLE task ADD COLUMN step_at INTEGER;
+ALTER TABLE usage ADD COLUMN timed INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE usage ADD COLUMN millis INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE usage ADD COLUMN slowest INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE failure (
+    thread INTEGER NOT NULL,
+    shared INTEGER NOT NULL,
+    day INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    what TEXT NOT NULL,
+    code TEXT NOT NULL,
+    tenant TEXT NOT NULL,
+    times INTEGER NOT NULL,
+    PRIMARY KEY (thread, shared, day, agent, what, code)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX failure_by_day ON failure (tenant, day) WHERE shared = 0;
+",
+    "
+-- The hash chain, for rows that were written while it was on; and what stands where an entry was
+-- folded or its content taken out, so that both can be checked.
+CREATE TABLE chain (
+    row INTEGER PRIMARY KEY,
+    before BLOB NOT NULL,
+    bodies BLOB NOT NULL,
+    link BLOB NOT NULL
+) STRICT;
+CREATE TABLE instead (
+    thread INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    PRIMARY KEY (thread, seq)
+) STRICT, WITHOUT ROWID;
+-- Threads with pieces of text that were not finished when they were looked at.
+CREATE TABLE unfolded (
+    thread INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL
+) STRICT;
+-- Receipts of threads that are gone.
+CREATE TABLE erasure (
+    id INTEGER PRIMARY KEY,
+    tenant TEXT NOT NULL,
+    thread TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    by TEXT NOT NULL,
+    reason TEXT,
+    entries INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    shared_with TEXT NOT NULL
+) STRICT;
+CREATE INDEX erasure_by_tenant ON erasure (tenant, id);
+INSERT INTO followed VALUES ('folded', 0, 0);
+-- Whether what was taken out is still to be overwritten, and whether deleted bytes have been
+-- overwritten ever since the file was made.
+CREATE TABLE chore (
+    what TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO chore VALUES ('scrub', 0), ('zeroed', 0);
+",
 ];
 
 /// Tables that are made from events, in [`super::project`].
@@ -297,6 +358,7 @@ pub(super) const PROJECTIONS: &[&str] = &[
     "artifact_version",
     "artifact_early",
     "usage",
+    "failure",
 ];
 
 /// The version this code writes.
@@ -311,6 +373,10 @@ pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {
 pub(super) fn migrate(tx: &Transaction<'_>, from: i64) -> rusqlite::Result<()> {
     for step in STEPS.iter().skip(usize::try_from(from).unwrap_or(0)) {
         tx.execute_batch(step)?;
+    }
+    if from == 0 {
+        // What is deleted is overwritten from the first byte on.
+        tx.execute("UPDATE chore SET value = 1 WHERE what = 'zeroed'", [])?;
     }
     tx.pragma_update(None, "user_version", VERSION)
 }

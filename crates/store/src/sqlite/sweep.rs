@@ -47,15 +47,17 @@ fn sweep(conn: &Connection, thread: i64) -> rusqlite::Result<()> {
     let mut position =
         conn.prepare_cached("DELETE FROM position WHERE thread = ?1 AND last = ?2")?;
     let mut journal = conn.prepare_cached("DELETE FROM journal WHERE row = ?1")?;
+    let mut chain = conn.prepare_cached("DELETE FROM chain WHERE row = ?1")?;
     for (last, row) in &rows {
         search::remove(conn, *row)?;
         position.execute(params![thread, last])?;
         journal.execute(params![row])?;
+        chain.execute(params![row])?;
     }
     if rows.len() as i64 == ROWS {
         return Ok(());
     }
-    for table in schema::PROJECTIONS.iter().chain(&["idempotency", "lease"]) {
+    for table in schema::PROJECTIONS.iter().chain(&["idempotency", "lease", "unfolded"]) {
         conn.prepare_cached(&format!("DELETE FROM {table} WHERE thread = ?1"))?
             .execute(params![thread])?;
     }
@@ -71,10 +73,13 @@ fn sweep(conn: &Connection, thread: i64) -> rusqlite::Result<()> {
             .query_row(params![thread, keep], |row| row.get(0))
             .optional()?
         }
-        None => conn
-            .prepare_cached("DELETE FROM thread WHERE num = ?1 RETURNING parent")?
-            .query_row(params![thread], |row| row.get(0))
-            .optional()?,
+        None => {
+            conn.prepare_cached("DELETE FROM instead WHERE thread = ?1")?
+                .execute(params![thread])?;
+            conn.prepare_cached("DELETE FROM thread WHERE num = ?1 RETURNING parent")?
+                .query_row(params![thread], |row| row.get(0))
+                .optional()?
+        }
     };
     conn.prepare_cached("UPDATE thread SET swept = 0 WHERE num = ?1")?
         .execute(params![parent.flatten()])?;

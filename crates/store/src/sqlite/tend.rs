@@ -9,7 +9,7 @@ use super::handle::Command;
 use super::read::find_thread;
 use super::recent::Known;
 use super::writer::Writer;
-use super::{marks, sweep};
+use super::{marks, scrub, sweep};
 use crate::{End, Progress, TendError, ThreadKey};
 
 /// How long a step of catching up may take that someone waits for.
@@ -38,6 +38,15 @@ impl Writer {
             }
             Command::Lease(thread, token, then, reply) => {
                 let _ = reply.send(self.lease(&thread, &token, &then));
+            }
+            Command::Redact(redact, reply) => {
+                let _ = reply.send(self.redact(&redact));
+            }
+            Command::Erase(erase, reply) => {
+                let _ = reply.send(self.erase(&erase));
+            }
+            Command::Fold(before, reply) => {
+                let _ = reply.send(self.fold(before));
             }
             Command::Rebuild(reply) => {
                 let _ = reply.send(self.rebuild());
@@ -71,6 +80,7 @@ impl Writer {
             return Err(failed(error));
         }
         self.forget(key);
+        self.recent.forget(thread.num);
         self.live.end(thread.num, End::Deleted);
         self.backlog.forget();
         self.behind = Behind::Something;
@@ -116,7 +126,7 @@ impl Writer {
     }
 
     /// Follows everything that waits.
-    fn drain(&mut self) -> Result<(), TendError> {
+    pub(super) fn drain(&mut self) -> Result<(), TendError> {
         while self.backlog.len() > 0 {
             if !self.follow() {
                 return Err(TendError::Storage("could not follow the journal".into()));
@@ -142,6 +152,17 @@ impl Writer {
             while sweep::step(&self.conn)? == sweep::Swept::Some {
                 if Instant::now() >= until {
                     return Ok(Behind::Something);
+                }
+            }
+            // Last: rows that are swept are to be overwritten, too.
+            loop {
+                match scrub::step(&self.conn)? {
+                    scrub::Scrubbed::All => break,
+                    scrub::Scrubbed::Later => return Ok(Behind::Stuck),
+                    scrub::Scrubbed::Some if Instant::now() >= until => {
+                        return Ok(Behind::Something);
+                    }
+                    scrub::Scrubbed::Some => {}
                 }
             }
             Ok::<_, rusqlite::Error>(Behind::Nothing)

@@ -11,17 +11,18 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::ended::Ended;
+use super::chain::Links;
 use super::follow::{Backlog, Item, Used};
 use super::handle::{Command, Reply, WriterHandle};
-use super::read::{find_thread, is_live, written_head};
-use super::recent::{self, Place, Recent};
+use super::read::{find_thread, folded, is_live, written_head};
+use super::recent::{self, Recent, Row};
+use super::tasks::{Standing, Tasks};
 use super::tend::Behind;
 use super::{lease, marks};
-use crate::live::Live;
+use crate::live::{Live, Reached};
 use crate::{
-    Append, AppendError, Appended, Batch, Branch, Create, Expect, Instead, Key, ThreadKey,
-    ThreadRef,
+    Append, AppendError, Appended, Batch, Branch, Create, Expect, Guard, HashChain, Instead, Key,
+    ThreadKey, ThreadRef,
 };
 
 /// Appends that may wait.
@@ -33,17 +34,21 @@ const GROUP_BYTES: usize = 8 << 20;
 const GATHER: Duration = Duration::from_micros(500);
 /// Threads whose head is remembered.
 const KNOWN: usize = 500_000;
-/// How long what follows behind may wait while there is other work, and how far it may fall back.
+/// How long what follows behind may wait while there is other work and while there is none, and how
+/// far it may fall back. The more follows together, the less is written twice.
 const PATIENCE: Duration = Duration::from_millis(20);
-const BACKLOG: usize = 512;
+const IDLE: Duration = Duration::from_millis(10);
+const BACKLOG: usize = 1024;
 const BACKLOG_MAX: usize = 100_000;
 /// How long one step of catching up may take, and the wait after one that failed.
 const CATCH_UP_IDLE: Duration = Duration::from_millis(20);
 const CATCH_UP_BUSY: Duration = Duration::from_millis(4);
 const STUCK: Duration = Duration::from_secs(1);
-/// Pages of the write-ahead log after which it is copied back, when idle or at once.
+/// Pages of the write-ahead log after which it is copied back, when idle or at once, and after which
+/// readers are waited for that keep it from beginning anew.
 const CHECKPOINT_IDLE: i64 = 1000;
-const CHECKPOINT_BUSY: i64 = 64_000;
+const CHECKPOINT_BUSY: i64 = 16_000;
+const CHECKPOINT_LATE: i64 = 64_000;
 
 /// The writer's own state.
 pub(crate) struct Writer {
@@ -51,7 +56,9 @@ pub(crate) struct Writer {
     pub(super) live: Arc<Live>,
     pub(super) recent: Arc<Recent>,
     pub(super) backlog: Backlog,
-    ended: Ended,
+    pub(super) tasks: Tasks,
+    /// The hash chain, where appends are chained.
+    links: Option<Links>,
     known: HashMap<ThreadKey, Known>,
     pub(super) next_row: i64,
     next_thread: i64,
@@ -72,6 +79,7 @@ struct Known {
 /// An append that is written and waits for the commit.
 pub(super) struct Staged {
     pub(super) answer: Appended,
+    key: ThreadKey,
     items: Vec<Item>,
 }
 
@@ -131,6 +139,7 @@ impl Writer {
         conn: Connection,
         live: Arc<Live>,
         recent: Arc<Recent>,
+        chain: HashChain,
     ) -> rusqlite::Result<WriterHandle> {
         marks::renew(&conn)?;
         // Beyond what was ever followed, too: the last rows may have been deleted since.
@@ -152,7 +161,8 @@ impl Writer {
             live,
             recent,
             backlog,
-            ended: Ended::default(),
+            tasks: Tasks::default(),
+            links: (chain == HashChain::On).then(Links::default),
             known: HashMap::new(),
             next_row,
             next_thread,
@@ -175,7 +185,7 @@ impl Writer {
                 (0, Behind::Nothing) => Duration::from_secs(3600),
                 (0, Behind::Something) => Duration::ZERO,
                 (0, Behind::Stuck) => STUCK,
-                _ => PATIENCE.saturating_sub(since.elapsed()),
+                _ => PATIENCE.saturating_sub(since.elapsed()).min(IDLE),
             };
             let first = match commands.recv_timeout(wait) {
                 Ok(command) => Some(command),
@@ -198,7 +208,7 @@ impl Writer {
             }
         }
         while self.backlog.len() > 0 && self.follow() {}
-        let _ = self.conn.pragma_query_value(None, "wal_checkpoint(truncate)", |_| Ok(()));
+        let _ = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     }
 
     /// Takes a command and what else is waiting.
@@ -210,7 +220,7 @@ impl Writer {
         let patience = Instant::now() + self.gather;
         while let Some(command) = next {
             match command {
-                Command::Append(append, reply) if append.guard.is_none() => {
+                Command::Append(append, reply) if self.needs_no_look(&append) => {
                     bytes += append
                         .events
                         .iter()
@@ -283,7 +293,7 @@ impl Writer {
                 Err(error) => (Err(error), None),
             })
             .unzip();
-        self.publish(staged.into_iter().flatten());
+        let _reached = self.publish(staged.into_iter().flatten());
         for (answer, reply) in answers.into_iter().zip(replies) {
             // The caller may have gone; what it appended stays.
             let _ = reply.send(answer);
@@ -296,39 +306,41 @@ impl Writer {
         run: impl FnOnce(&mut Self) -> Result<T, Stop>,
     ) -> Result<T, Stop> {
         let from = self.next_row;
-        let result =
-            self.conn.execute_batch("BEGIN IMMEDIATE").map_err(Stop::from).and_then(|()| {
-                let made = run(self)?;
-                self.conn.execute_batch(if self.next_row > from {
-                    "COMMIT"
-                } else {
-                    "ROLLBACK"
-                })?;
-                Ok(made)
-            });
+        let result = marks::run(&self.conn, "BEGIN IMMEDIATE").map_err(Stop::from).and_then(|()| {
+            let made = run(self)?;
+            let end = if self.next_row > from { "COMMIT" } else { "ROLLBACK" };
+            marks::run(&self.conn, end)?;
+            Ok(made)
+        });
         if result.is_err() {
             let _ = self.conn.execute_batch("ROLLBACK");
             // What was staged never was.
             self.known.clear();
-            self.ended.clear();
-            self.backlog.recall();
+            self.forget_links();
             self.next_row = from;
+            self.backlog.recall();
+            self.recall_tasks();
         }
         result
     }
 
     /// Passes on what was committed: to who reads it, and to what follows behind.
-    pub(super) fn publish(&mut self, staged: impl IntoIterator<Item = Staged>) {
-        let items: Vec<Item> = staged.into_iter().flat_map(|stage| stage.items).collect();
-        self.recent.add(
-            items
-                .iter()
-                .map(|item| (item.thread, Place { row: item.row, last: item.batch.last() })),
-        );
-        self.live.publish(items.iter().map(|item| (item.thread, &item.batch)));
+    pub(super) fn publish(&mut self, staged: impl IntoIterator<Item = Staged>) -> Reached {
+        let mut items = Vec::new();
+        for stage in staged {
+            // What was appended before stands where it was.
+            if stage.items.is_empty() {
+                continue;
+            }
+            let row = |item: &Item| Row { row: item.row, batch: item.batch.clone() };
+            self.recent.add(&stage.key, &stage.answer.thread, stage.items.iter().map(row));
+            items.extend(stage.items);
+        }
+        let reached = self.live.publish(items.iter().map(|item| (item.thread, &item.batch)));
         for item in items {
             self.backlog.push(item);
         }
+        reached
     }
 
     /// The time. Never back: `at` is when it was recorded, in the order of recording.
@@ -342,6 +354,24 @@ impl Writer {
     /// Forgets a thread whose name means another from now on.
     pub(super) fn forget(&mut self, key: &ThreadKey) {
         self.known.remove(key);
+        self.recent.rename(key);
+    }
+
+    /// Forgets threads by their numbers.
+    pub(super) fn forget_known(&mut self, threads: &[i64]) {
+        self.known.retain(|_, known| !threads.contains(&known.thread.num));
+        self.forget_links();
+    }
+
+    fn forget_links(&mut self) {
+        if let Some(links) = &mut self.links {
+            links.forget();
+        }
+    }
+
+    /// Notes that there is something to catch up with.
+    pub(super) fn set_behind(&mut self) {
+        self.behind = Behind::Something;
     }
 
     /// Writes one append inside the transaction. Refused, it leaves nothing there.
@@ -356,14 +386,18 @@ impl Writer {
                 }
                 let thread = thread.clone();
                 let answer = Appended { thread, first, last, at, duplicate: true };
-                return Ok(Staged { answer, items: Vec::new() });
+                return Ok(Staged { answer, key: append.thread, items: Vec::new() });
             }
             if matches!(append.create, Create::New | Create::Past | Create::Branch { .. }) {
                 return Err(Stop::Refused(AppendError::Exists));
             }
         }
-        if let (Some(task), Target::There(thread, _)) = (&append.speaker, &target)
-            && let Some(state) = self.ended.state(thread.num, task)
+        let running = match &append.guard {
+            Some(Guard::Running { task }) => Some(task),
+            _ => append.speaker.as_ref(),
+        };
+        if let (Some(task), Target::There(thread, _)) = (running, &target)
+            && let Some(Standing::Over(state)) = self.tasks.state(thread.num, task)
         {
             return Err(Stop::Refused(AppendError::Instead(Instead::Over { state })));
         }
@@ -376,10 +410,15 @@ impl Writer {
         let (mut last, at, mut key) = (head, self.clock, append.key);
         let mut items = Vec::with_capacity(1 + append.more.len());
         for events in std::iter::once(append.events).chain(append.more) {
-            events.iter().for_each(|draft| self.ended.note(thread.num, &draft.event));
+            for draft in &events {
+                self.note(thread.num, &draft.event)?;
+            }
             let lines = events.into_iter().map(|draft| (draft.event, draft.source)).collect();
             let batch = Arc::new(Batch::new(last + 1, at, lines));
             self.insert(&thread, key.as_ref(), &batch)?;
+            if let Some(links) = &mut self.links {
+                links.add(&self.conn, &thread, self.next_row, &batch)?;
+            }
             last = batch.last();
             let item = Item { row: self.next_row, thread: thread.num, key: key.take(), batch };
             self.next_row += 1;
@@ -394,9 +433,10 @@ impl Writer {
                 .prepare_cached("UPDATE thread SET past = ?2 WHERE num = ?1")?
                 .execute(params![thread.num, last as i64])?;
         }
-        self.known.insert(append.thread, Known { thread: thread.clone(), head: last });
+        let known = Known { thread: thread.clone(), head: last };
+        self.known.insert(append.thread.clone(), known);
         let answer = Appended { thread, first: head + 1, last, at, duplicate: false };
-        Ok(Staged { answer, items })
+        Ok(Staged { answer, key: append.thread, items })
     }
 
     fn insert(&self, thread: &ThreadRef, key: Option<&Key>, batch: &Batch) -> rusqlite::Result<()> {
@@ -415,6 +455,11 @@ impl Writer {
             batch.body()
         ])?;
         Ok(())
+    }
+
+    /// The number of a thread that was written to.
+    pub(super) fn thread_number(&self, key: &ThreadKey) -> Option<i64> {
+        self.known.get(key).map(|known| known.thread.num)
     }
 
     /// Where an append goes.
@@ -436,6 +481,10 @@ impl Writer {
                 let head = self.head(from)?;
                 if *at > head {
                     return Err(Stop::Refused(AppendError::BadBranch { head }));
+                }
+                if let Some(folded) = folded(&self.conn, from, *at)? {
+                    let (from, to) = folded.into_inner();
+                    return Err(Stop::Refused(AppendError::Folded { from, to }));
                 }
                 Ok(Target::New(Some(Branch { parent: Arc::new(from.clone()), at: *at })))
             }
@@ -494,7 +543,10 @@ impl Writer {
         match followed {
             Ok(Some(done)) => {
                 self.recent.note(done.known);
-                self.recent.forget(done.threads.iter().copied(), done.row);
+                self.recent.followed(done.row);
+                if done.known == recent::Known::All && self.backlog.len() == 0 {
+                    self.tasks.trim();
+                }
                 self.behind = Behind::Something;
                 self.checkpoint();
                 true
@@ -508,16 +560,21 @@ impl Writer {
         }
     }
 
-    /// Copies the write-ahead log back into the database once it has grown.
+    /// Copies the write-ahead log back into the database when there is much of it; then it begins
+    /// anew. Waits for readers only if they have kept it from that for long.
     pub(super) fn checkpoint(&self) {
         let limit = if self.backlog.len() == 0 { CHECKPOINT_IDLE } else { CHECKPOINT_BUSY };
-        let size = std::fs::metadata(self.wal_path()).map_or(0, |wal| wal.len());
-        if i64::try_from(size / 4096).unwrap_or(i64::MAX) > limit {
-            let _ = self.conn.pragma_query_value(None, "wal_checkpoint(restart)", |_| Ok(()));
+        let look = |how: &str| -> rusqlite::Result<(i64, i64)> {
+            let mut look = self.conn.prepare_cached(how)?;
+            look.query_row([], |row| Ok((row.get(1)?, row.get(2)?)))
+        };
+        let Ok((pages, copied)) = look("PRAGMA wal_checkpoint(NOOP)") else { return };
+        if pages - copied > limit {
+            // What was not copied now is copied later; nothing depends on it.
+            let _ = match pages > CHECKPOINT_LATE {
+                true => look("PRAGMA wal_checkpoint(RESTART)"),
+                false => look("PRAGMA wal_checkpoint(PASSIVE)"),
+            };
         }
-    }
-
-    fn wal_path(&self) -> String {
-        format!("{}-wal", self.conn.path().unwrap_or_default())
     }
 }

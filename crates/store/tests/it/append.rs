@@ -61,7 +61,8 @@ async fn sequences_are_dense_and_survive_a_restart() {
 async fn a_refused_append_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let limits = Limits { events: 3, event_bytes: 64, batch_bytes: 100, ..Limits::default() };
-    let store = Store::open(&folder.path().join("s.db"), Options { limits }).unwrap();
+    let store =
+        Store::open(&folder.path().join("s.db"), Options { limits, ..Options::default() }).unwrap();
     let append = |events| Append::new(thread("t"), events);
 
     let refused = store.append(append(events(["a"]))).await;

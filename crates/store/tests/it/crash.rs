@@ -91,3 +91,22 @@ async fn what_cannot_be_projected_holds_up_nothing_else() {
     store.settle().await.unwrap();
     check(&store, &found);
 }
+
+#[tokio::test]
+async fn the_log_of_writes_is_copied_back_while_a_store_is_open() {
+    let (folder, store) = open();
+    let size =
+        |name: &str| std::fs::metadata(folder.path().join(name)).map_or(0, |file| file.len());
+    let event = format!(r#"{{"kind":"system","name":"x","data":"{}"}}"#, "x".repeat(8000));
+    let mut most = 0;
+    for _ in 0..60 {
+        say(&store, "t", &[event.as_str(); 50]).await;
+        store.settle().await.unwrap();
+        most = most.max(size("s.db-wal"));
+    }
+    // All of it is some 24 MB.
+    assert!(size("s.db") > 16 << 20, "only {} bytes were copied", size("s.db"));
+    assert!(most < 12 << 20, "the log grew to {most} bytes");
+    drop(store);
+    assert_eq!(size("s.db-wal"), 0, "nothing is left when it is closed");
+}

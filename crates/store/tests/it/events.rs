@@ -148,6 +148,7 @@ pub(crate) fn dump(path: &std::path::Path) -> Vec<String> {
         "artifact_version",
         "artifact_early",
         "usage",
+        "failure",
         "temp.words",
     ];
     let mut out = Vec::new();

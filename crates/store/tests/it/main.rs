@@ -15,5 +15,6 @@ mod model;
 mod projection;
 mod promote;
 mod rebuild;
+mod retain;
 mod search;
 mod tail;

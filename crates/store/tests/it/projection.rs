@@ -7,7 +7,8 @@ use selvedge_protocol::journal::Event;
 use selvedge_protocol::journal::fold::{ArtifactKind, State, Tokens};
 use selvedge_protocol::json::{Doc, Raw, text};
 use selvedge_store::{
-    Append, Create, Draft, InboxKind, Options, Store, ThreadRef, ThreadStatus, WhichVersion,
+    Append, Create, Draft, InboxKind, Options, Store, ThreadRef, ThreadStatus, Timed, UsageOrder,
+    UsageQuery, WhichVersion,
 };
 
 use crate::append::thread;
@@ -243,6 +244,65 @@ async fn usage_by_day_counts_a_shared_past_once() {
     let total = Tokens { input: 30, calls: 3, ..Tokens::default() };
     assert_eq!(days.iter().map(|d| d.tokens).collect::<Vec<_>>(), [total]);
     assert!(store.usage_by_day("other", day..day + 2).unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn how_long_calls_took_and_what_failed_is_counted_by_whose_it_was() {
+    let (_folder, store) = open();
+    let began = r#"{"kind":"step-started","taskId":"k","agentId":"a","model":"m"}"#;
+    let used = r#"{"kind":"step-finished","taskId":"k","agentId":"a","model":"m","usage":{"input_tokens":1}}"#;
+    let tool = |id: &str, more: &str| {
+        format!(
+            r#"{{"kind":"tool-complete","taskId":"k","toolCallId":"{id}","toolName":"t","success":false{more}}}"#
+        )
+    };
+    let first = say(&store, "t", &[began]).await;
+    // Each projected by itself, and some time later.
+    store.settle().await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    let root = say(&store, "t", &[used]).await;
+    // What was told afterwards has no time, and so has what nobody saw begin.
+    say(&store, "t", &[began, used, used]).await;
+    let denied = tool("c1", r#","outcome":"denied""#);
+    say(&store, "t", &[&denied, &denied, &tool("c2", ""), &tool("c3", r#","preliminary":true"#)])
+        .await;
+    let failed = r#"{"kind":"task-status","taskId":"k","status":"failed","code":"busy"}"#;
+    say(&store, "t", &[failed, failed, r#"{"kind":"error","agentId":"b","message":"x"}"#]).await;
+    let branch = Append::new(thread("b"), vec![Draft::new(began)])
+        .creating(Create::Branch { from: root.thread.clone(), at: root.last });
+    let branch = store.append(branch).await.unwrap().thread;
+    store.settle().await.unwrap();
+    let day = first.at / 86_400_000;
+    let asked = |of: Option<ThreadRef>| UsageQuery {
+        thread: of,
+        days: day..day + 2,
+        by: Vec::new(),
+        order: UsageOrder::Dearest,
+        after: None,
+        limit: 10,
+    };
+    let took = u64::try_from(root.at - first.at).unwrap();
+    let time = Timed { calls: 1, millis: took, slowest: took };
+    for (of, calls) in [(None, 3), (Some(branch), 1)] {
+        let spent = store.spent("default", &asked(of)).unwrap().items;
+        assert_eq!(
+            spent.iter().map(|s| (s.tokens.calls, s.time)).collect::<Vec<_>>(),
+            [(calls, time)]
+        );
+    }
+    let told = store.failures("default", &asked(None)).unwrap();
+    let told: Vec<_> = told
+        .iter()
+        .map(|f| (f.what.as_str(), f.code.as_str(), f.agent.as_str(), f.times))
+        .collect();
+    let expected = [
+        ("error", "unknown", "b", 1),
+        ("task", "busy", "a", 1),
+        ("tool", "denied", "a", 1),
+        ("tool", "failed", "a", 1),
+    ];
+    assert_eq!(told, expected);
+    assert!(store.failures("other", &asked(None)).unwrap().is_empty());
 }
 
 #[tokio::test]

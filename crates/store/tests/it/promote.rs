@@ -127,3 +127,41 @@ async fn what_cannot_be_promoted_changes_nothing() {
     assert_eq!(dump(&folder.path().join("s.db")), before);
     assert_eq!(texts(&store, "b").len(), 2);
 }
+
+#[tokio::test]
+async fn a_family_is_all_that_came_of_one_thread() {
+    let (_folder, store) = open();
+    say(&store, "t", &[&said("one"), &said("two")]).await;
+    say(&store, "alone", &[&said("one")]).await;
+    branch(&store, "t", 1, "b").await;
+    branch(&store, "b", 2, "c").await;
+    branch(&store, "t", 2, "d").await;
+    store.settle().await.unwrap();
+    let family = |id: &str| {
+        let thread = store.thread(&thread(id)).unwrap().unwrap();
+        let kin = store.family(&thread, 9).unwrap();
+        let name = |num: i64| kin.iter().find(|k| k.num == num).and_then(|k| k.id.clone());
+        let told = kin.iter().map(|k| {
+            assert_eq!(k.id, k.summary.as_ref().map(|summary| summary.id.clone()));
+            (k.id.clone(), k.parent.and_then(name), k.at, k.promoted)
+        });
+        told.collect::<Vec<_>>()
+    };
+    let some = |id: &str| Some(id.to_owned());
+    let all = [
+        (some("t"), None, 0, false),
+        (some("b"), some("t"), 1, false),
+        (some("c"), some("b"), 2, false),
+        (some("d"), some("t"), 2, false),
+    ];
+    for id in ["t", "b", "c", "d"] {
+        assert_eq!(family(id), all, "{id}");
+    }
+    assert_eq!(family("alone"), [(some("alone"), None, 0, false)]);
+    // What was deleted is there as long as something came of it.
+    store.delete(thread("b")).await.unwrap();
+    store.delete(thread("d")).await.unwrap();
+    let [root, _, _, _] = all;
+    let rest = [root, (None, some("t"), 1, false), (some("c"), None, 2, false)];
+    assert_eq!(family("c"), rest);
+}

@@ -38,7 +38,7 @@ async fn another_version_of_the_code_makes_its_part_anew() {
     let before = dump(&path);
     let conn = rusqlite::Connection::open(&path).unwrap();
     conn.execute_batch(
-        "UPDATE followed SET version = 777 WHERE what <> 'position'; \
+        "UPDATE followed SET version = 777 WHERE what IN ('projection', 'search'); \
          UPDATE summary SET title = 'of other code'; DELETE FROM participant;",
     )
     .unwrap();

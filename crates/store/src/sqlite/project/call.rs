@@ -3,8 +3,8 @@
 use rusqlite::{Connection, params};
 use selvedge_protocol::json::Raw;
 
-use super::Seen;
 use super::thread::Thread;
+use super::{Seen, failure};
 
 /// A call begins; that it is told again, as it goes on, changes nothing.
 pub(super) fn began(
@@ -37,7 +37,11 @@ pub(super) fn ended(
          ON CONFLICT DO UPDATE SET ended = ?5 WHERE ended IS NULL",
     )?;
     let (task, tool) = (seen.id("taskId"), seen.id("toolName"));
-    write.execute(params![thread.num, id, task, tool, seen.seq as i64])?;
+    let first = write.execute(params![thread.num, id, task, tool, seen.seq as i64])? > 0;
+    if first && seen.event.get("success").and_then(Raw::bool) == Some(false) {
+        let agent = task.and_then(|task| thread.tasks.get(&task)?.agent.as_deref());
+        failure::count(conn, thread, seen, failure::TOOL, agent)?;
+    }
     Ok(())
 }
 

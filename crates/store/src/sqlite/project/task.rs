@@ -8,14 +8,14 @@ use selvedge_protocol::journal::fold::TaskState;
 use selvedge_protocol::json::Raw;
 
 use super::thread::Thread;
-use super::{ID_BYTES, Origin, Seen, call, inbox};
+use super::{ID_BYTES, Origin, Seen, call, failure, inbox};
 
 /// A task's row.
 #[derive(Debug, PartialEq)]
 pub(super) struct Task {
     nth: i64,
     parent: Option<String>,
-    agent: Option<String>,
+    pub(super) agent: Option<String>,
     initiator: Option<String>,
     model: Option<String>,
     state: TaskState,
@@ -28,6 +28,8 @@ pub(super) struct Task {
     answered: bool,
     /// Whether its model calls told their usage.
     pub(super) told: bool,
+    /// When the model call that it makes began.
+    pub(super) step_at: Option<i64>,
     began: i64,
     began_at: i64,
     ended: Option<(i64, i64)>,
@@ -58,6 +60,7 @@ impl Task {
             routed: false,
             answered: false,
             told: false,
+            step_at: None,
             began: seen.seq as i64,
             began_at: seen.at,
             ended: None,
@@ -105,6 +108,10 @@ pub(super) fn apply(
         && task.model.as_ref() != Some(&model)
     {
         task.model = Some(model);
+        task.is_changed = true;
+    }
+    if kind == Kind::StepStarted {
+        task.step_at = Some(seen.at);
         task.is_changed = true;
     }
     if kind == Kind::TaskCreated && !task.announced {
@@ -191,6 +198,10 @@ fn enter(
         if state.is_terminal() && is_root {
             thread.summary.failed = state == TaskState::Failed;
         }
+        if state == TaskState::Failed {
+            let agent = thread.tasks.get(id).and_then(|task| task.agent.as_deref());
+            failure::count(conn, thread, seen, failure::TASK, agent)?;
+        }
     }
     if state.is_terminal() {
         inbox::over(conn, thread, id, seen.seq)?;
@@ -237,7 +248,8 @@ pub(super) fn get<'t>(
         Entry::Vacant(unknown) => {
             let mut find = conn.prepare_cached(
                 "SELECT nth, parent, agent, initiator, model, state, announced, told, began, \
-                     began_at, ended, ended_at, wanted, routed, answered, changed_at FROM task \
+                     began_at, ended, ended_at, wanted, routed, answered, changed_at, step_at \
+                 FROM task \
                  WHERE thread = ?1 AND id = ?2",
             )?;
             let found = find.query_row(params![thread.num, id], read).optional()?;
@@ -265,6 +277,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Task> {
         routed: row.get(13)?,
         answered: row.get(14)?,
         told: row.get(7)?,
+        step_at: row.get(16)?,
         began: row.get(8)?,
         began_at: row.get(9)?,
         ended: ended.zip(ended_at),
@@ -282,12 +295,13 @@ pub(super) fn write(
 ) -> rusqlite::Result<()> {
     let mut write = conn.prepare_cached(
         "INSERT INTO task (thread, id, nth, parent, agent, initiator, model, state, announced, \
-             told, began, began_at, ended, ended_at, wanted, routed, answered, tenant, changed_at) \
+             told, began, began_at, ended, ended_at, wanted, routed, answered, tenant, changed_at, \
+             step_at) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, \
-             ?19) \
+             ?19, ?20) \
          ON CONFLICT DO UPDATE SET parent = ?4, agent = ?5, initiator = ?6, model = ?7, \
              state = ?8, announced = ?9, told = ?10, ended = ?13, ended_at = ?14, wanted = ?15, \
-             routed = ?16, answered = ?17, changed_at = ?19",
+             routed = ?16, answered = ?17, changed_at = ?19, step_at = ?20",
     )?;
     write.execute(params![
         thread,
@@ -308,7 +322,8 @@ pub(super) fn write(
         task.routed,
         task.answered,
         tenant,
-        task.changed_at
+        task.changed_at,
+        task.step_at
     ])?;
     task.is_changed = false;
     Ok(())

@@ -1,4 +1,4 @@
-//! Tokens by agent, model and day.
+//! Tokens and time by agent, model and day.
 
 use rusqlite::{Connection, params};
 use selvedge_protocol::journal::Kind;
@@ -12,14 +12,17 @@ const DAY: i64 = 86_400_000;
 const MOST: u64 = 1 << 53;
 /// The same for money.
 const MOST_COST: f64 = 1e15;
+/// A model call that took longer was not waited for.
+const MOST_MILLIS: i64 = 86_400_000;
 
 pub(super) fn apply(
     conn: &Connection,
     thread: &mut Thread,
     seen: &Seen<'_, '_>,
 ) -> rusqlite::Result<()> {
-    let Some(tokens) = Tokens::told(seen.event) else { return Ok(()) };
     let tells = seen.event.kind() == Kind::StepFinished;
+    let took = if tells { took(conn, thread, seen)? } else { None };
+    let Some(tokens) = Tokens::told(seen.event) else { return Ok(()) };
     let told = match seen.id("taskId") {
         Some(id) => {
             let task = task::get(conn, thread, &id, seen)?;
@@ -37,7 +40,23 @@ pub(super) fn apply(
     if told && seen.event.kind() == Kind::LlmUsage {
         return Ok(());
     }
-    add(conn, thread, seen, &tokens)
+    add(conn, thread, seen, &tokens, took)
+}
+
+/// How many milliseconds the model call took that ends here. What begins and ends in one append was
+/// told afterwards: nobody knows.
+fn took(
+    conn: &Connection,
+    thread: &mut Thread,
+    seen: &Seen<'_, '_>,
+) -> rusqlite::Result<Option<i64>> {
+    let Some(id) = seen.id("taskId") else { return Ok(None) };
+    let task = task::get(conn, thread, &id, seen)?;
+    let began = task.step_at.take();
+    task.is_changed |= began.is_some();
+    Ok(began
+        .map(|began| seen.at.saturating_sub(began))
+        .filter(|took| (1..=MOST_MILLIS).contains(took)))
 }
 
 fn add(
@@ -45,18 +64,21 @@ fn add(
     thread: &Thread,
     seen: &Seen<'_, '_>,
     tokens: &Tokens,
+    took: Option<i64>,
 ) -> rusqlite::Result<()> {
     // A sum beyond 64 bits would turn into a float and not fit its column.
     let mut add = conn.prepare_cached(
         "INSERT INTO usage (thread, shared, day, agent, model, tenant, \
-             input, output, cached, reasoning, calls, cost) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
+             input, output, cached, reasoning, calls, cost, timed, millis, slowest) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?14) \
          ON CONFLICT DO UPDATE SET \
              input = min(input + excluded.input, 1 << 53), \
              output = min(output + excluded.output, 1 << 53), \
              cached = min(cached + excluded.cached, 1 << 53), \
              reasoning = min(reasoning + excluded.reasoning, 1 << 53), \
-             calls = calls + excluded.calls, cost = cost + excluded.cost",
+             calls = calls + excluded.calls, cost = cost + excluded.cost, \
+             timed = timed + excluded.timed, millis = millis + excluded.millis, \
+             slowest = max(slowest, excluded.slowest)",
     )?;
     let model = model_of(seen.event).filter(|model| model.len() <= ID_BYTES);
     let count = |tokens: u64| tokens.min(MOST) as i64;
@@ -73,7 +95,9 @@ fn add(
         count(tokens.cached),
         count(tokens.reasoning),
         count(tokens.calls),
-        cost.clamp(-MOST_COST, MOST_COST)
+        cost.clamp(-MOST_COST, MOST_COST),
+        took.is_some(),
+        took.unwrap_or(0)
     ])?;
     Ok(())
 }

@@ -91,23 +91,24 @@ fn found(
 ) -> Result<Option<Found>, ReadError> {
     let (row, line) = place(number);
     let mut find = conn.prepare_cached(
-        "SELECT t.id, j.first, j.at, j.body, t.num FROM journal j JOIN thread t ON t.num = j.thread \
+        "SELECT t.id, j.first, j.at, j.body, t.num, s.title FROM journal j \
+         JOIN thread t ON t.num = j.thread LEFT JOIN summary s ON s.thread = t.num \
          WHERE j.row = ?1 AND t.tenant = ?2 AND t.deleted IS NULL",
     )?;
     let read = |row: &rusqlite::Row<'_>| {
         let seq = row.get::<_, i64>(1)? as u64 + line as u64;
         let place = text::Place { thread: row.get(4)?, seq };
-        Ok((row.get::<_, String>(0)?, place, row.get(2)?, row.get::<_, String>(3)?))
+        let (thread, title): (String, Option<String>) = (row.get(0)?, row.get(5)?);
+        Ok((thread, title, place, row.get(2)?, row.get::<_, String>(3)?))
     };
-    let Some((thread, place, at, body)) = find.query_row(params![row, tenant], read).optional()?
-    else {
-        return Ok(None);
-    };
+    let found = find.query_row(params![row, tenant], read).optional()?;
+    let Some((thread, title, place, at, body)) = found else { return Ok(None) };
     let event = body.split('\n').nth(line).and_then(|line| line.split('\t').next());
     let Some(event) = event else { return Ok(None) };
     let Some(words) = words(conn, place, event)? else { return Ok(None) };
     let snippet = snippet(conn, terms, &words)?;
-    Ok(Some(Found { thread, seq: place.seq, at, visibility: visible(event), snippet }))
+    let visibility = visible(event);
+    Ok(Some(Found { thread, title, seq: place.seq, at, visibility, snippet }))
 }
 
 fn visible(event: &str) -> Visibility {

@@ -8,7 +8,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
 
 use super::{page, probe};
-use crate::query::{Listed, Participant, Place, Summary, ThreadQuery, ThreadStatus};
+use crate::query::{Glance, Listed, Participant, Place, Summary, ThreadQuery, ThreadStatus};
 use crate::{ReadError, ThreadRef};
 
 /// Matches that are gathered rather than waited for along the list.
@@ -154,11 +154,29 @@ fn choose(conn: &Connection, query: &ThreadQuery, most: i64) -> rusqlite::Result
 }
 
 /// A thread's line.
-pub(crate) fn summary(conn: &Connection, thread: &ThreadRef) -> Result<Option<Summary>, ReadError> {
+pub(crate) fn summary(conn: &Connection, thread: i64) -> Result<Option<Summary>, ReadError> {
     let mut find = conn.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM summary s JOIN thread t ON t.num = s.thread WHERE s.thread = ?1"
     ))?;
-    Ok(find.query_row(params![thread.num], read).optional()?)
+    Ok(find.query_row(params![thread], read).optional()?)
+}
+
+/// Agents that a glance shows.
+const GLANCE: usize = 6;
+
+/// Who works in a thread, and what that has cost. Whoever only acted is an agent if tokens or a
+/// task are theirs.
+pub(crate) fn glance(conn: &Connection, num: i64) -> Result<Glance, ReadError> {
+    let mut find = conn.prepare_cached(
+        "SELECT p.id, p.role, p.name, p.since, p.gone FROM participant p \
+         WHERE p.thread = ?1 AND (p.role = 'agent' OR p.role IS NULL AND ( \
+             p.id IN (SELECT u.agent FROM usage u WHERE u.thread = ?1) \
+             OR EXISTS (SELECT 1 FROM task k WHERE k.thread = ?1 AND k.agent = p.id))) \
+         ORDER BY p.nth LIMIT ?2",
+    )?;
+    let agents = find.query_map(params![num, GLANCE as i64], participant)?;
+    let agents = agents.collect::<rusqlite::Result<_>>()?;
+    Ok(Glance { agents, tokens: super::usage::total(conn, num)? })
 }
 
 /// Who takes part in a thread, in the order they came.
@@ -171,16 +189,18 @@ pub(crate) fn participants(
          JOIN thread t ON t.num = p.thread \
          WHERE p.thread = ?1 AND t.deleted IS NULL ORDER BY p.nth",
     )?;
-    let rows = find.query_map(params![thread.num], |row| {
-        Ok(Participant {
-            id: row.get(0)?,
-            role: row.get(1)?,
-            name: row.get(2)?,
-            since: row.get::<_, i64>(3)? as u64,
-            left: row.get(4)?,
-        })
-    })?;
+    let rows = find.query_map(params![thread.num], participant)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn participant(row: &Row<'_>) -> rusqlite::Result<Participant> {
+    Ok(Participant {
+        id: row.get(0)?,
+        role: row.get(1)?,
+        name: row.get(2)?,
+        since: row.get::<_, i64>(3)? as u64,
+        left: row.get(4)?,
+    })
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Summary> {

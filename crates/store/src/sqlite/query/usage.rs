@@ -1,10 +1,12 @@
-//! Tokens used, by thread and by day.
+//! Tokens used, by thread and by day, and what failed.
 
 use rusqlite::{Connection, Row, params};
 use selvedge_protocol::journal::fold::Tokens;
 
 use super::{page, probe};
-use crate::query::{DayUsage, Listed, Place, Spent, Usage, UsageBy, UsageQuery};
+use crate::query::{
+    DayUsage, Failures, Listed, Place, Spent, Timed, Usage, UsageBy, UsageOrder, UsageQuery,
+};
 use crate::{ReadError, ThreadRef};
 
 /// As floats, which do not overflow.
@@ -22,6 +24,13 @@ pub(crate) fn usage(conn: &Connection, thread: &ThreadRef) -> Result<Vec<Usage>,
         Ok(Usage { agent: row.get(0)?, model: row.get(1)?, tokens: tokens(row, 2)? })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// What was used in a thread, all together.
+pub(super) fn total(conn: &Connection, num: i64) -> rusqlite::Result<Tokens> {
+    let mut find =
+        conn.prepare_cached(&format!("SELECT {SUMS} FROM usage u WHERE u.thread = ?1"))?;
+    find.query_row(params![num], |row| tokens(row, 0))
 }
 
 /// What was used in all threads of a tenant, from one day to before another. What a branch shares
@@ -68,11 +77,15 @@ pub(crate) fn spent(
         Some(_) => "u.thread = ?4",
         None => "?4 IS NULL AND u.shared = 0",
     };
+    let order = match query.order {
+        UsageOrder::Named => "1, 2, 3, 4",
+        UsageOrder::Dearest => "total(u.cost) DESC, total(u.input + u.output) DESC, 1, 2, 3, 4",
+    };
     let mut find = conn.prepare_cached(&format!(
-        "SELECT {columns}, {SUMS} FROM usage u \
+        "SELECT {columns}, {SUMS}, total(u.timed), total(u.millis), max(u.slowest) FROM usage u \
          JOIN thread t ON t.num = u.thread AND t.deleted IS NULL \
          WHERE u.tenant = ?1 AND u.day >= ?2 AND u.day < ?3 AND {which} \
-         GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4 LIMIT ?5 OFFSET ?6"
+         GROUP BY 1, 2, 3, 4 ORDER BY {order} LIMIT ?5 OFFSET ?6"
     ))?;
     let thread = query.thread.as_ref().map(|thread| thread.num);
     let offset = offset.max(0);
@@ -80,11 +93,49 @@ pub(crate) fn spent(
     let asked = params![tenant, days.start, days.end, thread, probe(query.limit), offset];
     let rows = find.query_map(asked, |row| {
         let [thread, agent, model] = [row.get(1)?, row.get(2)?, row.get(3)?];
-        Ok(Spent { day: row.get(0)?, thread, agent, model, tokens: tokens(row, 4)? })
+        let (tokens, time) = (tokens(row, 4)?, time(row, 10)?);
+        Ok(Spent { day: row.get(0)?, thread, agent, model, tokens, time })
     })?;
     let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     let next = offset.saturating_add(probe(query.limit) - 1);
     Ok(page(rows, query.limit, |_| Place::of([next])))
+}
+
+/// What failed, what failed most first. What a branch shares is counted as usage is.
+pub(crate) fn failures(
+    conn: &Connection,
+    tenant: &str,
+    query: &UsageQuery,
+) -> Result<Vec<Failures>, ReadError> {
+    let which = match &query.thread {
+        Some(_) => "f.thread = ?4",
+        None => "?4 IS NULL AND f.shared = 0",
+    };
+    let mut find = conn.prepare_cached(&format!(
+        "SELECT f.what, f.code, f.agent, total(f.times), max(f.day) FROM failure f \
+         JOIN thread t ON t.num = f.thread AND t.deleted IS NULL \
+         WHERE f.tenant = ?1 AND f.day >= ?2 AND f.day < ?3 AND {which} \
+         GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3 LIMIT ?5"
+    ))?;
+    let thread = query.thread.as_ref().map(|thread| thread.num);
+    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let asked = params![tenant, query.days.start, query.days.end, thread, limit];
+    let rows = find.query_map(asked, |row| {
+        let [what, code, agent] = [row.get(0)?, row.get(1)?, row.get(2)?];
+        let times = row.get::<_, f64>(3)? as u64;
+        Ok(Failures { what, code, agent, times, last: row.get(4)? })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn time(row: &Row<'_>, at: usize) -> rusqlite::Result<Timed> {
+    let count = |at| row.get::<_, f64>(at).map(|count| count as u64);
+    let slowest = row.get::<_, Option<i64>>(at + 2)?.unwrap_or(0);
+    Ok(Timed {
+        calls: count(at)?,
+        millis: count(at + 1)?,
+        slowest: u64::try_from(slowest).unwrap_or(0),
+    })
 }
 
 fn tokens(row: &Row<'_>, at: usize) -> rusqlite::Result<Tokens> {

@@ -1,0 +1,87 @@
+//! Tasks that began or ended a while ago, so that what is said in their name can be judged at once.
+//!
+//! To have the projections brought up to date for each word of an answer would be a commit for
+//! each. This is what the writer has seen itself.
+//!
+//! Invariant: an end that is neither here nor in the projections has not happened. What is here is
+//! right; what is not here is forgotten only when the projections know it.
+
+use std::collections::{HashMap, VecDeque};
+
+use selvedge_protocol::journal::fold::TaskState;
+use selvedge_protocol::journal::{Event, Kind};
+use selvedge_protocol::json::Doc;
+
+/// Tasks that are remembered for long.
+const KEPT: usize = 65_536;
+
+/// How a task stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It began, and has not ended.
+    Begun,
+    Over(TaskState),
+}
+
+/// The tasks that began or ended last.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    known: HashMap<i64, HashMap<String, Standing>>,
+    order: VecDeque<(i64, String)>,
+}
+
+impl Tasks {
+    /// Takes an event of a thread in. `before` tells what the projections know of its task.
+    pub(super) fn note<E>(
+        &mut self,
+        thread: i64,
+        event: &[u8],
+        before: impl FnOnce(&str) -> Result<Option<TaskState>, E>,
+    ) -> Result<(), E> {
+        match Kind::leading(event) {
+            None | Some(Kind::TaskCreated | Kind::TaskComplete | Kind::TaskStatus) => {}
+            Some(_) => return Ok(()),
+        }
+        let Ok(doc) = Doc::parse_bytes(event) else { return Ok(()) };
+        let Some(event) = Event::parse(doc.root()) else { return Ok(()) };
+        let Some(task) = event.str("taskId") else { return Ok(()) };
+        let is_new = event.kind() == Kind::TaskCreated;
+        let over = TaskState::after(&event).filter(|state| state.is_terminal());
+        let known = self.state(thread, &task);
+        let now = match (known, over) {
+            // The first end counts, and a task does not begin twice.
+            (Some(Standing::Over(_)), _) | (Some(Standing::Begun), None) => return Ok(()),
+            (_, Some(state)) => Standing::Over(state),
+            (None, None) if is_new => match before(&task)? {
+                None => Standing::Begun,
+                Some(state) if state.is_terminal() => Standing::Over(state),
+                Some(_) => Standing::Begun,
+            },
+            (None, None) => return Ok(()),
+        };
+        if known.is_none() {
+            self.order.push_back((thread, task.clone().into_owned()));
+        }
+        self.known.entry(thread).or_default().insert(task.into_owned(), now);
+        Ok(())
+    }
+
+    /// How a task stands, if it is remembered.
+    pub(super) fn state(&self, thread: i64, task: &str) -> Option<Standing> {
+        self.known.get(&thread)?.get(task).copied()
+    }
+
+    /// Forgets those that have been here for long. Only when the projections know of all.
+    pub(super) fn trim(&mut self) {
+        while self.order.len() > KEPT
+            && let Some((thread, task)) = self.order.pop_front()
+        {
+            if let Some(tasks) = self.known.get_mut(&thread) {
+                tasks.remove(&task);
+                if tasks.is_empty() {
+                    self.known.remove(&thread);
+                }
+            }
+        }
+    }
+}
