@@ -1,6 +1,6 @@
 //! Whether a value is what a question asks for.
 //!
-//! Options are checked for a selection, and of a JSON Schema what forms are made of: `type`,
+//! A consent is a yes or a no. Options are checked for a selection, and of a JSON Schema what forms are made of: `type`,
 //! `enum`, `const`, `required`, `properties`, `additionalProperties: false`, `items` and bounds of
 //! lengths and numbers. What else a schema says (`$ref`, `anyOf`, `pattern`) is not judged here.
 
@@ -34,7 +34,25 @@ pub fn question(asked: &Event<'_>, value: Node<'_, '_>) -> Result<(), Misfit> {
     }
     match asked.get("schema").and_then(Raw::doc) {
         Some(own) => schema(own.root(), value, "", DEPTH),
+        None if is_consent(asked) => consent(value),
         None => Ok(()),
+    }
+}
+
+/// Whether nothing but a yes or a no is asked for. Of a budget, it may be said how much more.
+fn is_consent(asked: &Event<'_>) -> bool {
+    asked.get("inputType").is_some_and(|ty| ty.is("confirmation"))
+        && asked.get("options").is_none()
+        && asked.at("metadata", "/budget").is_none()
+}
+
+/// What is no answer at all must not pass for a no. Any other word than a yes is one.
+fn consent(value: Node<'_, '_>) -> Result<(), Misfit> {
+    let said = value.bool().or_else(|| value.get("approved")?.bool());
+    let word = value.str().is_some_and(|word| !word.trim().is_empty());
+    match said.is_some() || word {
+        true => Ok(()),
+        false => Err(misfit("", "the answer must be true or false")),
     }
 }
 
@@ -185,6 +203,20 @@ mod tests {
         let value = Doc::parse(value).unwrap();
         let asked = Event::parse(asked.root()).unwrap();
         question(&asked, value.root()).map_err(|misfit| misfit.pointer)
+    }
+
+    #[test]
+    fn a_consent_is_a_yes_or_a_no() {
+        let consent = r#"{"kind":"input-required","inputType":"confirmation"}"#;
+        for right in ["true", "false", "\"yes\"", "\"rather not\"", r#"{"approved":false}"#] {
+            assert_eq!(check(consent, right), Ok(()), "{right}");
+        }
+        for wrong in ["null", "1", "[]", "[true]", "{}", "\" \"", r#"{"approved":"yes"}"#] {
+            assert_eq!(check(consent, wrong), Err(String::new()), "{wrong}");
+        }
+        let budget =
+            r#"{"kind":"input-required","inputType":"confirmation","metadata":{"budget":{}}}"#;
+        assert_eq!(check(budget, "12"), Ok(()));
     }
 
     #[test]

@@ -8,8 +8,8 @@ use selvedge_protocol::journal::Event;
 use selvedge_protocol::json::quote;
 use selvedge_protocol::time;
 use selvedge_store::{
-    Ahead, Append, AppendError, Appended, Draft, Edge, Entry, Guard, Key, ReadError, Store, Tail,
-    Task, ThreadKey, ThreadRef,
+    Append, AppendError, Appended, Draft, Edge, Entry, Guard, Key, ReadError, Store, Tail, Task,
+    ThreadKey, ThreadRef,
 };
 use tokio::sync::watch;
 
@@ -91,12 +91,16 @@ impl Journal {
     /// Opens a thread behind one of its events.
     pub async fn thread_after(&self, key: &ThreadKey, seen: u64) -> Result<Thread, JournalError> {
         let wanted = key.clone();
-        let found = self.blocking(move |store| {
+        let find = move |store: &Store| {
             let Some(thread) = store.thread(&wanted)? else { return Ok(None) };
             let tail = store.tail(&thread)?;
             Ok(Some((thread, tail)))
-        });
-        let (reference, tail) = found.await?.ok_or(JournalError::NoThread)?;
+        };
+        let found = match self.store.is_at_hand(key) {
+            true => find(&self.store)?,
+            false => self.blocking(find).await?,
+        };
+        let (reference, tail) = found.ok_or(JournalError::NoThread)?;
         let heads = tail.watch();
         let (journal, key) = (self.clone(), key.clone());
         Ok(Thread { journal, key, reference, tail, heads, seen })
@@ -172,13 +176,9 @@ impl Thread {
 
     /// What was committed since the last time; nothing at the end.
     pub async fn read(&mut self) -> Result<Vec<Entry>, JournalError> {
-        let entries: Vec<Entry> = match self.tail.ahead(self.seen, PAGE) {
-            Ahead::Nothing => Vec::new(),
-            Ahead::Batches(batches) => {
-                let after = self.seen;
-                batches.iter().flat_map(|batch| batch.after(after)).collect()
-            }
-            Ahead::Journal => {
+        let entries = match self.tail.entries(self.seen, PAGE) {
+            Some(entries) => entries,
+            None => {
                 let (of, after) = (self.reference.clone(), self.seen);
                 let read = move |store: &Store| store.read(&of, after, usize::MAX, PAGE);
                 self.journal.blocking(read).await?.entries

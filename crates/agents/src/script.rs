@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::agent::{Mind, Saying};
-use crate::model::{Done, Failure, FailureKind, Finish, Request, Said, Thought};
+use crate::model::{Done, Failure, FailureKind, Finish, Price, Request, Said, Terms, Thought};
 
 /// Whose thoughts a script's are.
 const PROVIDER: &str = "script";
@@ -27,6 +27,8 @@ pub struct Script {
     pub rules: Vec<Rule>,
     /// How long a word takes.
     pub pace: Duration,
+    /// What a million words are said to cost.
+    pub price: Option<Price>,
 }
 
 /// What to say to something.
@@ -141,7 +143,7 @@ impl Script {
     /// A script of one rule.
     pub fn of(lines: Vec<Line>) -> Self {
         let rules = vec![Rule { lines, ..Rule::default() }];
-        Self { name: "script".to_owned(), rules, pace: Duration::ZERO }
+        Self { name: "script".to_owned(), rules, ..Self::default() }
     }
 
     /// What is said to something at this call of a model.
@@ -199,6 +201,10 @@ impl Mind for Script {
 
     fn provider(&self) -> &str {
         PROVIDER
+    }
+
+    fn terms(&self) -> Terms {
+        Terms { price: self.price, ..Terms::default() }
     }
 
     fn ask(&self, request: &Request<'_>) -> BoxFuture<'static, Result<Saying, Failure>> {

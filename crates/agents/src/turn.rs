@@ -239,18 +239,22 @@ impl Turn {
     /// Says that the task is done.
     async fn finish(&mut self) -> Result<(), JournalError> {
         let tokens = self.progress.tokens;
-        let done = self.completed(self.progress.text(), tokens.input + tokens.output);
+        let done = self.completed(
+            self.progress.text(),
+            self.progress.iterations,
+            tokens.input + tokens.output,
+        );
         self.end(vec![done]).await
     }
 
     /// That the task is done, with what was said in the end.
-    fn completed(&self, said: &str, tokens: u64) -> Event<'static> {
+    fn completed(&self, said: &str, iterations: u32, tokens: u64) -> Event<'static> {
         let artifacts: Vec<String> =
             self.progress.artifacts().iter().map(|id| Raw::string(id).to_string()).collect();
         let metadata = format!(
             "{{\"duration\":{},\"iterations\":{},\"tokensUsed\":{}}}",
             self.spending.worked(&self.task, millis()).as_millis(),
-            self.progress.iterations,
+            iterations,
             tokens
         );
         let mut done = Event::new(Kind::TaskComplete)

@@ -1,7 +1,8 @@
 //! What whoever asks an agent wishes for the answer: tools of their own, and how to answer.
 //!
-//! Wishes stand in the metadata of the message that a task answers, under `request`, in the words
-//! that the Agent API, AG-UI and OpenAI share: `tools`, `temperature`, `top_p`, `max_tokens`.
+//! Wishes stand in the metadata of the message that a task answers, or of the task itself, under
+//! `request`, in the words that the Agent API, AG-UI and OpenAI share: `tools`, `temperature`,
+//! `top_p`, `max_tokens`.
 //!
 //! Invariant: a wish adds tools that the one who asks runs, and takes none of the agent's own; a
 //! bound gets narrower only.
@@ -36,18 +37,22 @@ impl Wishes {
         match event.kind() {
             Kind::Message => {
                 self.message = event.str("messageId").unwrap_or_default().into_owned();
-                let request = event.at("metadata", "/request");
-                self.request = request.and_then(|request| serde_json::from_str(&request).ok());
+                self.request = request(event);
                 None
             }
             Kind::TaskCreated if event.str("taskId").is_some_and(|own| own == task) => {
                 let own = event.str("messageId").is_some_and(|own| own == self.message);
-                let request = self.request.take().filter(|_| own)?;
-                Some(Arc::new(granted(agent, &request)))
+                let said = self.request.take().filter(|_| own);
+                Some(Arc::new(granted(agent, &request(event).or(said)?)))
             }
             _ => None,
         }
     }
+}
+
+/// What an event wishes for.
+fn request(event: &Event<'_>) -> Option<Value> {
+    serde_json::from_str(&event.at("metadata", "/request")?).ok()
 }
 
 /// An agent as it was wished for.

@@ -353,5 +353,6 @@ pub(super) fn script(name: &str, script: &file::Script) -> Script {
         name: name.to_owned(),
         rules: script.rules.iter().map(rule).collect(),
         pace: script.pace.map_or(std::time::Duration::ZERO, |period| period.0),
+        price: script.price,
     }
 }

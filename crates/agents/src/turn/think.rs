@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use selvedge_protocol::journal::fold::{TaskState, Tokens};
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Raw, quote};
@@ -43,7 +43,6 @@ impl Turn {
         let iteration = self.progress.iterations + 1;
         let fitted = self.fit(&*mind, &specs);
         let history = fitted.history.as_ref().unwrap_or(&self.history);
-        // Before the effect, so that whoever comes after knows of it.
         let mut began = Event::new(Kind::InternalLlmCall)
             .with("iteration", Raw::owned(iteration.to_string()))
             .with_str("model", mind.name())
@@ -67,50 +66,65 @@ impl Turn {
         events.extend(fitted.told(iteration));
         events.push(began);
         events.push(Event::new(Kind::StepStarted).with_str("model", mind.name()));
-        self.writer.append(events).await?;
+        // Before what began is read back, which counts it.
+        let mut pen = Pen::new(self.writer.clone(), &self.progress, mind.provider());
+        pen.trace = self.agent.trace;
+        pen.waiting = events;
         if let Some(room) = fitted.exceeds {
+            pen.flush().await?;
             let tokens = fitted.size.map_or(0, |size| size.tokens);
             let message = format!("the conversation has about {tokens} tokens, and {room} fit");
             return self.failed(&Failure::new(FailureKind::TooLong, message), Again::Not).await;
         }
-        let asked = mind.ask(&self.request(history, &specs, iteration));
+        let mut asked = mind.ask(&self.request(history, &specs, iteration));
         drop(fitted);
-        // Before what began is read back, which counts it.
-        let mut pen = Pen::new(self.writer.clone(), &self.progress, mind.provider());
-        pen.trace = self.agent.trace;
         let end = from_now(self.agent.limits.call_timeout);
-        let asked = tokio::select! {
-            asked = asked => asked,
-            stop = self.stopped(end) => return self.stop(stop?).await,
+        let asked = loop {
+            // That it began is written while the model is asked: neither waits for the other. What
+            // is answered at once is written together with that.
+            if let Some(asked) = (&mut asked).now_or_never() {
+                break asked;
+            }
+            pen.start();
+            tokio::select! {
+                asked = &mut asked => break asked,
+                written = pen.written() => written?,
+                stop = self.stopped(end) => return self.stop_writing(stop?, pen).await,
+            }
         };
         let saying = match asked {
             Ok(saying) => saying,
-            Err(failure) => return self.failed(&failure, Again::IfItHelps).await,
+            Err(failure) => {
+                pen.flush().await?;
+                return self.failed(&failure, Again::IfItHelps).await;
+            }
         };
         // What has come already is taken together: there are many pieces, and each look at the
         // journal and the clock costs more than one of them.
         let mut saying = saying.ready_chunks(PIECES);
         loop {
-            let failure = tokio::select! {
-                said = saying.next() => match pen.take(said, &*mind) {
-                    Heard::More => continue,
-                    Heard::All => return self.said(pen).await,
-                    Heard::Failed(failure) => failure,
-                },
-                written = pen.written() => {
-                    written?;
-                    continue;
-                }
-                stop = self.stopped(end) => {
-                    let stop = stop?;
-                    if stop != Stop::Over {
-                        pen.flush().await?;
+            let said = match saying.next().now_or_never() {
+                Some(said) => said,
+                None => {
+                    pen.start();
+                    tokio::select! {
+                        said = saying.next() => said,
+                        written = pen.written() => {
+                            written?;
+                            continue;
+                        }
+                        stop = self.stopped(end) => return self.stop_writing(stop?, pen).await,
                     }
-                    return self.stop(stop).await;
                 }
             };
-            pen.flush().await?;
-            return self.failed(&failure, Again::IfItHelps).await;
+            match pen.take(said, &*mind) {
+                Heard::More => {}
+                Heard::All => return self.said(pen).await,
+                Heard::Failed(failure) => {
+                    pen.flush().await?;
+                    return self.failed(&failure, Again::IfItHelps).await;
+                }
+            }
         }
     }
 
@@ -123,8 +137,16 @@ impl Turn {
         while self.sync().await? {}
         let mut last = pen.waiting;
         let tokens = self.progress.tokens.input + self.progress.tokens.output;
-        last.push(self.completed(&pen.said, tokens + pen.tokens));
+        last.push(self.completed(&pen.said, pen.iteration, tokens + pen.tokens));
         self.end(last).await
+    }
+
+    /// Ends a model call that was stopped, with all that was said until then.
+    async fn stop_writing(&mut self, stop: Stop, mut pen: Pen) -> Result<(), JournalError> {
+        if stop != Stop::Over {
+            pen.flush().await?;
+        }
+        self.stop(stop).await
     }
 
     /// Ends a model call that was stopped.

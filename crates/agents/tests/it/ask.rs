@@ -38,7 +38,7 @@ fn coordinator(answers: &[&str]) -> Agent {
         rule("asks:", say(answers.first().unwrap_or(&""))),
         rule("", vec![call, end]),
     ];
-    let script = Script { name: "script".to_owned(), rules, pace: Duration::ZERO };
+    let script = Script { name: "script".to_owned(), rules, ..Script::default() };
     let mut agent = Agent::new("bob", Arc::new(script));
     let schema = json!({"type": "object", "properties": {"prompt": {"type": "string"}}});
     let spec = ToolSpec { name: "ada".to_owned(), description: String::new(), schema };

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Intent, Period};
-use crate::model::{ThoughtType, Verbosity};
+use crate::model::{Price, ThoughtType, Verbosity};
 pub use crate::script::Reply;
 
 /// What an agent without a model says.
@@ -14,6 +14,8 @@ pub use crate::script::Reply;
 pub struct Script {
     /// How long a word takes; no time, if it is not said.
     pub pace: Option<Period>,
+    /// What a million words would cost, for demonstrations of what costs.
+    pub price: Option<Price>,
     /// What to say to what; the first rule that fits.
     #[schemars(length(min = 1))]
     pub rules: Vec<Rule>,

@@ -13,7 +13,7 @@ use crate::tool::{Manner, Tool, Whom};
 impl Doing {
     /// Asks a user whether the tool may be used.
     pub(super) async fn ask_consent(&self, tool: &Tool) -> Result<(), JournalError> {
-        let prompt = format!("Use `{}` with {}?", self.call.name, self.call.arguments);
+        let prompt = format!("Use {} with {}?", code(&self.call.name), code(&self.call.arguments));
         let asked = Event::new(Kind::InputRequired)
             .with_str("inputId", &self.consent_id())
             .with("inputType", Raw::Ref("\"confirmation\""))
@@ -104,5 +104,26 @@ impl Doing {
                 .with("metadata", Raw::owned(metadata)),
         );
         self.writer.append(events).await.map(|_| ())
+    }
+}
+
+/// A text as code in Markdown, whatever marks are in it.
+fn code(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    if longest == 0 {
+        return format!("`{text}`");
+    }
+    let marks = "`".repeat(longest + 1);
+    format!("{marks} {text} {marks}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::code;
+
+    #[test]
+    fn code_is_code_whatever_marks_are_in_it() {
+        assert_eq!(code(r#"{"a":1}"#), r#"`{"a":1}`"#);
+        assert_eq!(code("a `b` ``c``"), "``` a `b` ``c`` ```");
     }
 }
