@@ -1,7 +1,7 @@
 //! What all handlers share.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use selvedge_agents::Desk;
@@ -22,7 +22,7 @@ use crate::metrics::Metrics;
 use crate::otel::{TraceError, TraceOptions, Tracer};
 use crate::surface::native::work::Lines;
 use crate::tls::{Tls, TlsError, TlsFiles};
-use crate::view::Views;
+use crate::view::{Readers, Views};
 
 /// How long a failed commit counts against the server's health. Then it is worth another try.
 const SICK: i64 = 10_000;
@@ -53,6 +53,9 @@ pub struct Options {
     pub cors: Vec<String>,
     /// Whether pieces of text are joined before they are written.
     pub coalesce: Coalesce,
+    /// How old finished pieces of text must be to be folded into what they came to; never, if not
+    /// said.
+    pub retain_deltas: Option<Duration>,
     /// Whose tokens are taken, besides keys.
     pub tokens: Option<TokenOptions>,
     /// With what to encrypt.
@@ -65,6 +68,8 @@ pub struct Options {
     pub agents: Option<Desk>,
     /// The agent that answers whoever names none.
     pub agent: Option<String>,
+    /// A conversation that anyone can begin who wants to see one.
+    pub demo: Option<Demo>,
     /// Where spans go.
     #[cfg(feature = "otel")]
     pub traces: Option<TraceOptions>,
@@ -84,16 +89,33 @@ impl Default for Options {
             stall: Duration::from_secs(30),
             cors: Vec::new(),
             coalesce: Coalesce::Never,
+            retain_deltas: None,
             tokens: None,
             tls: None,
             secret: Secret::default(),
             a2a: A2aVersions::default(),
             agents: None,
             agent: None,
+            demo: None,
             #[cfg(feature = "otel")]
             traces: None,
         }
     }
+}
+
+/// A conversation to look at: who takes part, and what is said first.
+#[derive(Debug, Clone, Copy)]
+pub struct Demo {
+    /// Makes its agents, where none work here.
+    pub agents: fn() -> Result<Desk, String>,
+    /// The one who answers.
+    pub agent: &'static str,
+    /// The thread it is in.
+    pub thread: &'static str,
+    /// What that is called.
+    pub title: &'static str,
+    /// What the visitor is taken to have said.
+    pub prompt: &'static str,
 }
 
 /// Which versions of A2A are spoken.
@@ -143,6 +165,7 @@ pub struct App {
 struct Inner {
     store: Store,
     views: Views,
+    readers: Arc<Readers>,
     vault: Vault,
     options: Options,
     closing: watch::Sender<Closing>,
@@ -154,6 +177,9 @@ struct Inner {
     lines: Lines,
     pushes: Pushes,
     push_news: Notify,
+    /// The agents of the demonstration, once it began where no others work.
+    hired: OnceLock<Desk>,
+    hiring: Notify,
     #[cfg(feature = "otel")]
     tracer: Option<Tracer>,
     /// When a commit failed last; 0 if the last one did not.
@@ -173,6 +199,7 @@ impl App {
         let tokens = options.tokens.clone().map(Tokens::open).transpose()?;
         let inner = Inner {
             views: Views::default(),
+            readers: Arc::default(),
             vault: Vault::new(store.path(), options.secret.clone()),
             closing: watch::Sender::new(Closing::NotYet),
             gate: Gate::open(Keys::open(store.path())?, Shares::open(store.path())?, tokens)?,
@@ -183,6 +210,8 @@ impl App {
             lines: Lines::default(),
             pushes: Pushes::open(store.path())?,
             push_news: Notify::new(),
+            hired: OnceLock::new(),
+            hiring: Notify::new(),
             #[cfg(feature = "otel")]
             tracer: options.traces.as_ref().map(Tracer::open).transpose()?,
             failed: AtomicI64::new(0),
@@ -242,12 +271,15 @@ impl App {
     pub(crate) async fn append(&self, append: Append) -> Result<Appended, AppendError> {
         #[cfg(feature = "otel")]
         let pending = self.inner.tracer.as_ref().map(|tracer| (tracer, tracer.pending(&append)));
-        let told = self.inner.options.agents.as_ref().map(|desk| {
+        let told = self.desk().map(|desk| {
             let events: Vec<_> = append.events.iter().map(|draft| draft.event.clone()).collect();
             (desk, append.thread.clone(), events)
         });
         let appended = self.append_past(append).await?;
-        if let Some((desk, thread, events)) = told {
+        // What came again is in the journal as it was said first, maybe under other ids.
+        if let Some((desk, thread, events)) = told
+            && !appended.duplicate
+        {
             desk.committed(&thread, &events);
         }
         #[cfg(feature = "otel")]
@@ -320,15 +352,46 @@ impl App {
         &self.inner.views
     }
 
+    /// Who reads what.
+    pub(crate) fn readers(&self) -> &Arc<Readers> {
+        &self.inner.readers
+    }
+
     /// The agent that answers whoever names none: the one that was chosen, or the only one.
     pub(crate) fn agent(&self) -> Option<&str> {
-        let desk = self.inner.options.agents.as_ref()?;
-        if let Some(chosen) = &self.inner.options.agent {
+        let desk = self.desk()?;
+        let shown = self.inner.options.demo.as_ref().filter(|_| self.inner.hired.get().is_some());
+        if let Some(chosen) = self.inner.options.agent.as_deref().or(shown.map(|demo| demo.agent)) {
             return desk.member(chosen).map(|member| member.id());
         }
         let mut all = desk.members();
         let only = all.next()?;
         all.next().is_none().then(|| only.id())
+    }
+
+    /// The agents that work here.
+    pub fn desk(&self) -> Option<&Desk> {
+        self.inner.options.agents.as_ref().or_else(|| self.inner.hired.get())
+    }
+
+    /// Gives the server agents, if it has none.
+    pub(crate) fn hire(&self, desk: Desk) {
+        if self.desk().is_none() {
+            // Of two at once, one is enough.
+            let _ = self.inner.hired.set(desk);
+            self.inner.hiring.notify_waiters();
+        }
+    }
+
+    /// The agents that work here, as soon as there are any.
+    pub(crate) async fn staffed(&self) -> Desk {
+        loop {
+            let hiring = self.inner.hiring.notified();
+            if let Some(desk) = self.desk() {
+                return desk.clone();
+            }
+            hiring.await;
+        }
     }
 
     /// How it serves.
@@ -348,11 +411,32 @@ impl App {
         }
     }
 
+    /// Runs something that reads what a thread has after an entry: at once if that is in memory.
+    pub(crate) async fn reading<T: Send + 'static>(
+        &self,
+        thread: &ThreadRef,
+        after: u64,
+        run: impl FnOnce(&Store) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        match self.inner.store.has_at_hand(thread, after) {
+            true => run(&self.inner.store),
+            false => self.blocking(run).await,
+        }
+    }
+
+    /// The thread of that name, if it is there.
+    pub(crate) async fn find_thread(&self, key: &ThreadKey) -> Result<Option<ThreadRef>, Error> {
+        let wanted = key.clone();
+        let find = move |store: &Store| Ok(store.thread(&wanted)?);
+        match self.inner.store.is_at_hand(key) {
+            true => find(&self.inner.store),
+            false => self.blocking(find).await,
+        }
+    }
+
     /// The thread, which must be there.
     pub(crate) async fn thread(&self, key: &ThreadKey) -> Result<ThreadRef, Error> {
-        let wanted = key.clone();
-        let found = self.blocking(move |store| Ok(store.thread(&wanted)?)).await?;
-        found.ok_or_else(|| Error::no_thread(&key.id))
+        self.find_thread(key).await?.ok_or_else(|| Error::no_thread(&key.id))
     }
 
     /// The thread, which must be there, with all that is known of it up to date.

@@ -1,9 +1,10 @@
 //! Making one event of several small ones in a row, before they are written.
 //!
 //! Invariant: a fold of what is written is the fold of what was sent. Only pieces of the same text
-//! that came in one append are joined, and only where nothing but the piece tells them apart.
+//! that came in one append are joined ([`Piece`] says which those are).
 
-use selvedge_protocol::json::{Doc, from_utf8};
+use selvedge_protocol::journal::Piece;
+use selvedge_protocol::json::from_utf8;
 use selvedge_store::Draft;
 
 /// Whether pieces of text are joined before they are written.
@@ -23,98 +24,63 @@ impl Coalesce {
             return drafts;
         }
         let mut out: Vec<Draft> = Vec::with_capacity(drafts.len());
-        let mut open: Option<Piece> = None;
-        for draft in drafts {
-            let piece = piece(&draft);
+        let mut open: Option<Open<'_>> = None;
+        for draft in &drafts {
+            let piece = piece(draft);
             match (&mut open, piece) {
-                (Some(open), Some(piece)) if open.rest == piece.rest => {
-                    open.text.push_str(&piece.text);
-                    open.joined = Joined::Some;
+                (Some(open), Some(piece)) if open.goes_on_with(&piece) => {
+                    open.text.get_or_insert_with(|| open.piece.text().to_owned());
+                    open.text.as_mut().into_iter().for_each(|text| text.push_str(piece.text()));
                 }
                 (last, piece) => {
-                    if let (Some(piece), Some(place)) = (last.take(), out.last_mut()) {
-                        piece.write(place);
+                    if let (Some(open), Some(place)) = (last.take(), out.last_mut()) {
+                        open.write(place);
                     }
-                    *last = piece;
-                    out.push(draft);
+                    *last = piece.map(|piece| Open { piece, text: None });
+                    out.push(draft.clone());
                 }
             }
         }
-        if let (Some(piece), Some(place)) = (open, out.last_mut()) {
-            piece.write(place);
+        if let (Some(open), Some(place)) = (open, out.last_mut()) {
+            open.write(place);
         }
         out
     }
 }
 
-/// A piece of text, and the event around it.
-struct Piece {
-    /// What tells it from a piece of another text: all members but the text and its number.
-    rest: String,
-    before: String,
-    /// Inside the quotes, escapes as they were sent.
-    text: String,
-    after: String,
-    joined: Joined,
+/// A text whose next piece may follow.
+struct Open<'a> {
+    piece: Piece<'a>,
+    /// All of it, where it has more than one piece.
+    text: Option<String>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Joined {
-    Nothing,
-    Some,
-}
+impl Open<'_> {
+    fn goes_on_with(&self, next: &Piece<'_>) -> bool {
+        self.piece.is_like(next) && self.piece.timestamp == next.timestamp
+    }
 
-impl Piece {
     /// Puts the whole text where its first piece was.
     fn write(self, draft: &mut Draft) {
-        if self.joined == Joined::Some {
-            *draft = Draft::new(format!("{}{}{}", self.before, self.text, self.after));
+        if let Some(text) = self.text {
+            *draft = Draft::new(self.piece.with(&text));
         }
     }
 }
 
-fn piece(draft: &Draft) -> Option<Piece> {
+fn piece(draft: &Draft) -> Option<Piece<'_>> {
     // An event with a source is a part of a record that is given back as it was.
     if draft.source.is_some() {
         return None;
     }
-    let event = from_utf8(&draft.event).ok()?;
-    let doc = Doc::parse(event).ok()?;
-    let root = doc.root();
-    let field = match &*root.get("kind")?.str()? {
-        "content-delta" | "tool-call-delta" => "delta",
-        "thought-stream" => "content",
-        _ => return None,
-    };
-    let text = root.get(field).filter(|text| text.is_string())?;
-    let mut rest = String::new();
-    let mut numbers = 0;
-    for (name, value) in root.members() {
-        match name.body() {
-            _ if value.start() == text.start() => {}
-            "index" if numbers == 0 && value.i64().is_some() => numbers += 1,
-            _ => {
-                rest.push_str(name.raw());
-                rest.push(':');
-                rest.push_str(value.raw());
-                rest.push('\n');
-            }
-        }
-    }
-    let inside = text.start() + 1..text.end() - 1;
-    Some(Piece {
-        rest,
-        before: event.get(..inside.start)?.to_owned(),
-        text: event.get(inside.clone())?.to_owned(),
-        after: event.get(inside.end..)?.to_owned(),
-        joined: Joined::Nothing,
-    })
+    Piece::of(from_utf8(&draft.event).ok()?)
 }
 
 #[cfg(test)]
 mod tests {
     use selvedge_protocol::journal::fold::State;
     use selvedge_protocol::journal::{Cursor, Event};
+    use selvedge_protocol::json::Doc;
 
     use super::*;
     use crate::state;
@@ -170,7 +136,7 @@ mod tests {
                 state.apply(&Event::parse(doc.root()).unwrap());
             }
             let actions = format!("{:?}", state.transcript.actions());
-            (actions, state::json("t", Cursor { epoch: 1, seq: 1 }, 1, &state))
+            (actions, state::json("t", Cursor { epoch: 1, seq: 1 }, 1, &state, state::Origin::Told))
         };
         let joined = Coalesce::Deltas.apply(drafts(SENT));
         assert_eq!(fold(&joined), fold(&drafts(SENT)));

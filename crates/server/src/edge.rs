@@ -7,28 +7,33 @@ mod request_id;
 
 use std::time::Instant;
 
-use axum::extract::{Request, State};
-use axum::middleware::Next;
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
-use http::StatusCode;
+use http::{Method, StatusCode, Uri};
 use selvedge_store::SHARE_PREFIX;
 
 use crate::auth::guard::Caller;
 use crate::{App, Error, ErrorCode};
 
+/// Headers that an answer may get here.
+const HEADERS: usize = 12;
+
 /// Stands around everything.
-pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn edge(
+    app: &App,
+    request: Request,
+    next: impl AsyncFnOnce(Request) -> Response,
+) -> Response {
     let began = Instant::now();
     let id = request_id::of(request.headers());
     let origin = cors::origin(app.options(), request.headers());
-    let method = request.method().clone();
-    // Without the query, which may hold a key, and without the tokens of shares.
-    let path = without_tokens(request.uri().path());
+    // What is not logged need not be put into words. A failure is always worth it.
+    let asked = (request.method().clone(), request.uri().clone());
     let mut response = if cors::is_preflight(&request) {
         StatusCode::NO_CONTENT.into_response()
     } else {
         let limit = app.options().request_timeout;
-        match tokio::time::timeout(limit, next.run(request)).await {
+        match tokio::time::timeout(limit, next(request)).await {
             Ok(response) => response,
             Err(_) => {
                 let message = format!("not done within {} seconds", limit.as_secs());
@@ -39,16 +44,11 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     let status = response.status();
     let code = response.extensions().get::<Error>().map(|error| error.code);
     app.metrics().answer(status, code);
-    let caller = response.extensions().get::<Caller>().map(|caller| caller.0.name.clone());
-    let (caller, code) = (caller.as_deref().unwrap_or("-"), code.map_or("-", ErrorCode::name));
-    let took = began.elapsed().as_micros() as u64;
-    let status = status.as_u16();
-    if status >= 500 {
-        tracing::error!(request = %id, %method, path, status, code, caller, micros = took, "failed");
-    } else {
-        tracing::info!(request = %id, %method, path, status, code, caller, micros = took, "answered");
+    if status.is_server_error() || tracing::enabled!(tracing::Level::INFO) {
+        log(&id, asked, code, &response, began);
     }
     let headers = response.headers_mut();
+    headers.reserve(HEADERS);
     headers::add(headers);
     if app.options().tls.is_some() {
         headers::add_strict(headers);
@@ -56,6 +56,26 @@ pub(crate) async fn edge(State(app): State<App>, request: Request, next: Next) -
     cors::add(headers, origin);
     request_id::add(headers, &id);
     response
+}
+
+/// A line about a request, without its query, which may hold a key.
+fn log(
+    id: &str,
+    (method, uri): (Method, Uri),
+    code: Option<ErrorCode>,
+    response: &Response,
+    began: Instant,
+) {
+    let path = without_tokens(uri.path());
+    let caller = response.extensions().get::<Caller>().map(|caller| caller.0.name.clone());
+    let (caller, code) = (caller.as_deref().unwrap_or("-"), code.map_or("-", ErrorCode::name));
+    let micros = began.elapsed().as_micros() as u64;
+    let status = response.status().as_u16();
+    if status >= 500 {
+        tracing::error!(request = %id, %method, path, status, code, caller, micros, "failed");
+    } else {
+        tracing::info!(request = %id, %method, path, status, code, caller, micros, "answered");
+    }
 }
 
 /// A path as it may be logged: what looks like a share's token is cut off, wherever it stands.

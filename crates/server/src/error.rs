@@ -1,9 +1,11 @@
 //! What went wrong, as every native answer tells it: one code, one message, one place.
 
+use std::ops::RangeInclusive;
+
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use selvedge_protocol::json::quote;
-use selvedge_store::{AppendError, Instead, KeyError, ReadError, TendError};
+use selvedge_store::{AppendError, Instead, KeyError, ReadError, RedactError, TendError};
 
 /// A stable name for what went wrong. Each has a line in `docs/errors.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,12 +26,14 @@ pub enum ErrorCode {
     Conflict,
     EventTooLarge,
     Expired,
+    Folded,
     Forbidden,
     HopLimit,
     Internal,
     KeyReused,
     LeaseLost,
     MethodNotAllowed,
+    MissingParameter,
     NoAgents,
     NoRule,
     NotFound,
@@ -65,12 +69,14 @@ impl ErrorCode {
         Self::Conflict,
         Self::EventTooLarge,
         Self::Expired,
+        Self::Folded,
         Self::Forbidden,
         Self::HopLimit,
         Self::Internal,
         Self::KeyReused,
         Self::LeaseLost,
         Self::MethodNotAllowed,
+        Self::MissingParameter,
         Self::NoAgents,
         Self::NoRule,
         Self::NotFound,
@@ -106,12 +112,14 @@ impl ErrorCode {
             Self::Conflict => "conflict",
             Self::EventTooLarge => "event_too_large",
             Self::Expired => "expired",
+            Self::Folded => "folded",
             Self::Forbidden => "forbidden",
             Self::HopLimit => "hop_limit",
             Self::Internal => "internal",
             Self::KeyReused => "key_reused",
             Self::LeaseLost => "lease_lost",
             Self::MethodNotAllowed => "method_not_allowed",
+            Self::MissingParameter => "missing_required_parameter",
             Self::NoAgents => "no_agents",
             Self::NoRule => "no_rule",
             Self::NotFound => "not_found",
@@ -137,6 +145,7 @@ impl ErrorCode {
             | Self::BadCursor
             | Self::BadJson
             | Self::BadParameter
+            | Self::MissingParameter
             | Self::UnknownDialect => StatusCode::BAD_REQUEST,
             Self::BadEnvelope
             | Self::BadEvent
@@ -158,7 +167,7 @@ impl ErrorCode {
             | Self::NoAgents
             | Self::ThreadExists
             | Self::VersionConflict => StatusCode::CONFLICT,
-            Self::Expired => StatusCode::GONE,
+            Self::Expired | Self::Folded => StatusCode::GONE,
             Self::Forbidden | Self::UserRequired => StatusCode::FORBIDDEN,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
@@ -224,6 +233,17 @@ impl Error {
     /// A thread that is not there, or not for this caller.
     pub fn no_thread(id: &str) -> Self {
         Self::new(ErrorCode::NotFound, format!("thread `{id}` not found"))
+    }
+
+    /// A place in the middle of entries that are one now.
+    pub(crate) fn folded(entries: &RangeInclusive<u64>) -> Self {
+        let (from, to) = (entries.start(), entries.end());
+        let message = format!(
+            "entries {from} to {to} were folded into one: ask for {} or {to}",
+            from.saturating_sub(1)
+        );
+        let details = format!("{{\"from\":{from},\"to\":{to}}}");
+        Self::new(ErrorCode::Folded, message).with(details)
     }
 
     /// What is so instead of what an act needs.
@@ -309,6 +329,7 @@ impl From<AppendError> for Error {
             AppendError::OtherJournal => Self::new(ErrorCode::Conflict, message),
             AppendError::KeyReused => Self::new(ErrorCode::KeyReused, message),
             AppendError::BadBranch { .. } => Self::new(ErrorCode::BadParameter, message).at("/at"),
+            AppendError::Folded { from, to } => Self::folded(&(from..=to)).at("/at"),
             AppendError::BadId { .. } => Self::new(ErrorCode::BadParameter, message).at("/id"),
             AppendError::BadKey { .. } => Self::new(ErrorCode::BadParameter, message),
             AppendError::NoEvents => Self::new(ErrorCode::BadEvent, message).at(""),
@@ -334,6 +355,20 @@ impl From<TendError> for Error {
     }
 }
 
+impl From<RedactError> for Error {
+    fn from(error: RedactError) -> Self {
+        let message = error.to_string();
+        match error {
+            RedactError::NoEvent { .. } => Self::new(ErrorCode::NotFound, message),
+            RedactError::Folded { from, to, .. } => Self::folded(&(from..=to)),
+            RedactError::Receipt { .. } => Self::new(ErrorCode::Conflict, message),
+            RedactError::Count { .. } => Self::new(ErrorCode::BadParameter, message),
+            RedactError::Append(error) => error.into(),
+            RedactError::Tend(error) => error.into(),
+        }
+    }
+}
+
 impl From<KeyError> for Error {
     fn from(error: KeyError) -> Self {
         Self::new(ErrorCode::Storage, error.to_string())
@@ -344,7 +379,7 @@ impl From<ReadError> for Error {
     fn from(error: ReadError) -> Self {
         let code = match &error {
             ReadError::BadPlace(_) => ErrorCode::BadParameter,
-            ReadError::Storage(_) | ReadError::Damaged { .. } => ErrorCode::Storage,
+            ReadError::Storage(_) => ErrorCode::Storage,
         };
         Self::new(code, error.to_string())
     }

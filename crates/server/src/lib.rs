@@ -17,19 +17,23 @@ mod metrics;
 mod openapi;
 #[cfg(feature = "otel")]
 mod otel;
+mod plain;
 mod query;
 mod redact;
 mod retell;
+mod retention;
 mod routes;
+mod seldom;
 mod serve;
 mod stall;
 mod state;
+mod streams;
 mod surface;
 mod tls;
 mod turn;
 mod view;
 
-pub use app::{A2aVersions, App, Lag, Options, StartError};
+pub use app::{A2aVersions, App, Demo, Lag, Options, StartError};
 pub use auth::Scope;
 pub use auth::token::{KeySet, TokenError, TokenOptions};
 pub use coalesce::Coalesce;
@@ -37,7 +41,7 @@ pub use error::{Error, ErrorCode};
 pub use openapi::document as openapi;
 #[cfg(feature = "otel")]
 pub use otel::{TraceError, TraceOptions};
-pub use routes::{Route, router, routes};
+pub use routes::{Route, routes};
 pub use selvedge_agents::credential::Secret;
 pub use serve::serve;
 pub use tls::{TlsError, TlsFiles};

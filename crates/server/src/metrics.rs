@@ -87,11 +87,20 @@ pub(crate) enum Resync {
     Deleted,
     /// The thread's id means another journal now.
     Promoted,
+    /// Entries that it may have read were written anew.
+    Rewritten,
 }
 
 impl Resync {
-    const ALL: [Self; 6] =
-        [Self::Shutdown, Self::Revoked, Self::Expired, Self::Lag, Self::Deleted, Self::Promoted];
+    const ALL: [Self; 7] = [
+        Self::Shutdown,
+        Self::Revoked,
+        Self::Expired,
+        Self::Lag,
+        Self::Deleted,
+        Self::Promoted,
+        Self::Rewritten,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -101,6 +110,7 @@ impl Resync {
             Self::Lag => "lag",
             Self::Deleted => "deleted",
             Self::Promoted => "promoted",
+            Self::Rewritten => "rewritten",
         }
     }
 
@@ -123,7 +133,7 @@ pub(crate) enum Rung {
 impl Rung {
     const ALL: [Self; 2] = [Self::Live, Self::Journal];
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Live => "live",
             Self::Journal => "journal",
@@ -176,6 +186,8 @@ pub(crate) struct Metrics {
     pub(crate) sent: Count,
     /// Pages that readers took from the journal because the ring no longer had them.
     pub(crate) pages: Count,
+    /// Entries that were folded into others.
+    pub(crate) folded: Count,
     pub(crate) lag: Histogram<7>,
     /// Connections cut off because their peers took nothing for too long.
     pub(crate) stalled: Count,
@@ -199,6 +211,7 @@ impl Default for Metrics {
             readers: Count::default(),
             sent: Count::default(),
             pages: Count::default(),
+            folded: Count::default(),
             lag: Histogram::new(LAG),
             stalled: Count::default(),
             rungs: Default::default(),
@@ -271,6 +284,12 @@ impl Metrics {
             ),
             ("selvedge_readers", "Streams of events open", "gauge", &self.readers),
             ("selvedge_sent_bytes_total", "Bytes of streams sent", "counter", &self.sent),
+            (
+                "selvedge_folded_entries_total",
+                "Entries that were folded into others",
+                "counter",
+                &self.folded,
+            ),
             (
                 "selvedge_catch_up_pages_total",
                 "Pages that readers took from the journal",

@@ -36,6 +36,11 @@ const VISIBILITY: Parameter = (
 const AFTER: Parameter = ("query", "after", "Where to begin: a cursor, `earliest` or `tail`");
 const LAST: Parameter = ("header", "Last-Event-ID", "The last id seen; counts more than `after`");
 const LIMIT: Parameter = ("query", "limit", "Entries at most");
+const RECENT: Parameter = (
+    "query",
+    "last",
+    "The last so many entries, instead of those after a place; with the thread's line in a list",
+);
 const MORE: Parameter = ("query", "after", "The `next` of the page before");
 const AT: Parameter = ("query", "at", "Up to this sequence number");
 const DIALECT: Parameter = ("query", "dialect", "In which dialect");
@@ -137,11 +142,13 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
                 ("query", "thread", "Only in this thread"),
                 ("query", "from", "The first day, such as 2026-01-31; 30 days ago unless told"),
                 ("query", "to", "The last day; today unless told"),
+                ("query", "order", "By `name`, or what `cost` most first"),
                 MORE,
                 LIMIT,
             ],
             &[],
         ),
+        ("GET", "/api/connections") => (&[LIMIT], &[]),
         ("GET", "/api/search") => {
             (&[("query", "q", "Words; quoted ones together, `word*` any ending"), MORE, LIMIT], &[])
         }
@@ -196,7 +203,7 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
         ) => (&[ONCE], &[]),
         ("PATCH", "/api/threads/{id}") => (&[ONCE], &[]),
         ("GET", "/api/threads/{id}") => (&[AT], &FILTERS),
-        ("GET", "/api/threads/{id}/events") => (&[AFTER, LIMIT], &FILTERS),
+        ("GET", "/api/threads/{id}/events") => (&[AFTER, LIMIT, RECENT], &FILTERS),
         ("GET", "/api/threads/{id}/stream" | "/api/contexts/{id}/stream") => {
             (&[AFTER, LAST, DIALECT], &FILTERS)
         }
@@ -209,6 +216,9 @@ fn parameters(method: &Method, path: &str) -> (Vec<Parameter>, &'static [Paramet
         ("GET", "/api/shares/{token}/export") => (&[DIALECT, VERSION, AT], &[]),
         ("GET", "/api/threads/{id}/diff") => {
             (&[("query", "with", "The other thread"), LIMIT], &FILTERS)
+        }
+        ("GET", "/api/threads/{id}/loss") => {
+            (&[DIALECT, VERSION, ("query", "agent", "Seen by this agent"), AT, LIMIT], &FILTERS)
         }
         ("GET", "/api/threads/{id}/export") => {
             (&[DIALECT, VERSION, ("query", "agent", "Seen by this agent"), AT], &FILTERS)
@@ -375,6 +385,7 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("GET", "/api/threads/{id}/events") => ("", "Page"),
         ("POST", "/api/threads/{id}/messages") => ("NewMessage", "SentMessage"),
         ("GET", "/api/agents") => ("", "Agents"),
+        ("POST", "/api/demo") => ("", "BegunDemo"),
         ("GET", "/api/agents/{id}/work") => ("", "Work"),
         ("PUT", "/api/threads/{id}/tasks/{taskId}/lease") => ("", "Lease"),
         ("POST", "/envelopes") => {
@@ -401,8 +412,13 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("POST", "/process/task") => ("AgentRequest", "AgentTask"),
         ("GET", "/process/task/{task_id}") => ("", "AgentTaskStatus"),
         ("POST", "/api/threads/{id}/fork") => ("NewBranch", "MadeBranch"),
+        ("POST", "/api/threads/{id}/redact") => ("Redaction", "Redacted"),
+        ("POST", "/api/threads/{id}/erase") => ("Erasing", "Erasures"),
+        ("GET", "/api/erasures") => ("", "Erasures"),
         ("POST", "/api/threads/{id}/promote") => ("Promotion", "Promoted"),
+        ("GET", "/api/threads/{id}/branches") => ("", "Branches"),
         ("GET", "/api/threads/{id}/diff") => ("", "Difference"),
+        ("GET", "/api/threads/{id}/loss") => ("", "Loss"),
         ("POST", "/api/threads/{id}/shares") => ("NewShare", "MadeShare"),
         ("GET", "/api/threads/{id}/shares") => ("", "Shares"),
         ("GET", "/api/shares/{token}") => ("", "State"),
@@ -411,6 +427,7 @@ fn bodies(method: &Method, path: &str) -> (Option<Value>, Option<Value>) {
         ("POST", "/api/import") => return (Some(json!({})), Some(schema::named("Imported"))),
         ("GET", "/api/inbox") => ("", "Inbox"),
         ("GET", "/api/usage") => ("", "Usage"),
+        ("GET", "/api/connections") => ("", "Connections"),
         ("GET", "/api/search") => ("", "Results"),
         ("GET", "/health" | "/health/live") => ("", "Health"),
         ("GET", "/api/threads/{id}/inputs") => ("", "Inputs"),

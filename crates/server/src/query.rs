@@ -39,12 +39,18 @@ impl<'a> Query<'a> {
 
     /// How many are asked for: some number unless told, and never more than another.
     pub(crate) fn limit(&self, unless: usize, most: usize) -> Result<usize, Error> {
+        Ok(self.count("limit", most)?.unwrap_or(unless))
+    }
+
+    /// A number of things, up to so many.
+    pub(crate) fn count(&self, name: &str, most: usize) -> Result<Option<usize>, Error> {
         let is = format!("a number from 1 to {most}");
-        let limit = self.parsed("limit", &is)?.unwrap_or(unless);
-        if (1..=most).contains(&limit) {
-            return Ok(limit);
+        match self.parsed(name, &is)? {
+            Some(count) if !(1..=most).contains(&count) => {
+                Err(Error::new(ErrorCode::BadParameter, format!("`{name}` must be {is}")))
+            }
+            count => Ok(count),
         }
-        Err(Error::new(ErrorCode::BadParameter, format!("`limit` must be {is}")))
     }
 
     /// A value of another type than text.

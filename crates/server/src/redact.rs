@@ -292,8 +292,8 @@ impl Cut {
 
     /// An event by itself: what the append says of its records would be of the whole events.
     fn alone(&self, entry: &Entry, event: String) -> Entry {
-        let Entry { seq, at, .. } = *entry;
-        Entry { seq, append: seq, at, event: event.into(), source: None }
+        let Entry { seq, from, at, .. } = *entry;
+        Entry { seq, from, append: seq, at, event: event.into(), source: None }
     }
 
     fn shows(&self, show: Show) -> bool {

@@ -1,17 +1,22 @@
 //! From the journal's entries back to the batches they came as.
 
-use selvedge_protocol::dialect::{self, DecodeOptions, Decoder};
-use selvedge_protocol::journal::Batch;
-use selvedge_protocol::json::{Raw, from_utf8};
+use selvedge_protocol::dialect::journal::Reader;
+use selvedge_protocol::dialect::{DecodeOptions, Decoder as _};
+use selvedge_protocol::journal::{self, Batch};
+use selvedge_protocol::json::{Raw, from_utf8, quote};
 use selvedge_protocol::record::Record;
 use selvedge_protocol::time;
 use selvedge_store::Entry;
 
 /// Puts batches together again. What an append says of its records stands by itself, so it begins
-/// anew with every append; entries must come in order and from the start of an append.
+/// anew with every append; entries must come in order, from the first that is left of an append.
 pub(crate) struct Retelling {
-    decoder: Box<dyn Decoder>,
+    decoder: Reader,
+    /// The append that is being read.
+    append: Option<u64>,
     line: String,
+    /// When the last entry was committed, as JSON.
+    at: (i64, String),
     /// The first entry of the record that is being gathered, and which of its events pass.
     first: Option<u64>,
     passed: Vec<bool>,
@@ -22,7 +27,9 @@ pub(crate) struct Retelling {
 impl Retelling {
     pub(crate) fn new() -> Self {
         Self {
-            decoder: journal(),
+            decoder: reader(),
+            append: None,
+            at: (i64::MIN, String::new()),
             line: String::new(),
             first: None,
             passed: Vec::new(),
@@ -38,18 +45,30 @@ impl Retelling {
         passes: bool,
         sink: &mut dyn FnMut(&Batch<'_>),
     ) -> Option<u64> {
-        if entry.append == entry.seq {
-            self.decoder = journal();
+        self.batch(entry, passes, &mut |_, batch| sink(batch))
+    }
+
+    /// The same; the batch is passed on with its first entry.
+    pub(crate) fn batch(
+        &mut self,
+        entry: &Entry,
+        passes: bool,
+        sink: &mut dyn FnMut(u64, &Batch<'_>),
+    ) -> Option<u64> {
+        if self.append.replace(entry.append) != Some(entry.append) {
+            self.decoder = reader();
             self.first = None;
             self.passed.clear();
             self.context = None;
         }
-        self.first.get_or_insert(entry.seq);
+        let first = *self.first.get_or_insert(entry.seq);
         self.passed.push(passes);
-        write_line(entry, &mut self.line);
-        let Self { decoder, line, passed, context, .. } = self;
+        if self.at.0 != entry.at {
+            self.at = (entry.at, quote(&time::from_millis(entry.at).unwrap_or_default()));
+        }
+        let Self { decoder, line, at: (_, at), passed, context, .. } = self;
         let mut complete = false;
-        decoder.record(Record::alone(line), &mut |mut batch| {
+        let mut told = |mut batch: Batch<'_>| {
             complete = true;
             if !passed.iter().all(|passed| *passed) {
                 // A record that may not be seen whole is told by what may be seen of it.
@@ -63,8 +82,21 @@ impl Retelling {
             {
                 first.set("contextId", context);
             }
-            sink(&batch);
-        });
+            sink(first, &batch);
+        };
+        let event = from_utf8(&entry.event).unwrap_or("{}");
+        let seq = entry.seq.to_string();
+        let own = journal::Entry {
+            seq: Raw::Ref(&seq),
+            at: Some(Raw::Ref(at)),
+            context: None,
+            glue: None,
+        };
+        // Most entries are an event and no more.
+        if entry.source.is_some() || !decoder.native(own, event, &mut told) {
+            write_line(entry, at, event, line);
+            decoder.record(Record::alone(line), &mut told);
+        }
         if !complete {
             return None;
         }
@@ -74,12 +106,10 @@ impl Retelling {
 }
 
 /// The entry as a line of a journal.
-fn write_line(entry: &Entry, out: &mut String) {
+fn write_line(entry: &Entry, at: &str, event: &str, out: &mut String) {
     use std::fmt::Write as _;
     out.clear();
-    let at = time::from_millis(entry.at).unwrap_or_default();
-    let event = from_utf8(&entry.event).unwrap_or("{}");
-    let _ = write!(out, "{{\"seq\":{},\"at\":\"{at}\",\"event\":{event}", entry.seq);
+    let _ = write!(out, "{{\"seq\":{},\"at\":{at},\"event\":{event}", entry.seq);
     if let Some(source) = &entry.source {
         out.push_str(",\"source\":");
         out.push_str(from_utf8(source).unwrap_or("null"));
@@ -87,6 +117,6 @@ fn write_line(entry: &Entry, out: &mut String) {
     out.push('}');
 }
 
-fn journal() -> Box<dyn Decoder> {
-    (dialect::journal::DIALECT.decoder)(&DecodeOptions::default())
+fn reader() -> Reader {
+    Reader::new(&DecodeOptions::default())
 }

@@ -3,11 +3,11 @@
 //! Invariant: every route is in this table, and every request to one goes through the authorizer.
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
-use axum::middleware;
+use axum::extract::{DefaultBodyLimit, Request};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::MethodRouter;
 use http::Method;
+use tower_service::Service as _;
 
 use crate::auth::Scope;
 use crate::auth::guard::authorize;
@@ -53,6 +53,7 @@ fn surfaces() -> Vec<Surface> {
         },
         Surface { routes: surface::ag_ui::routes(), errors: surface::ag_ui::told },
         ours(surface::operations::routes()),
+        ours(surface::ui::routes()),
     ]
 }
 
@@ -61,28 +62,81 @@ pub fn routes() -> Vec<Route> {
     surfaces().into_iter().flat_map(|surface| surface.routes).collect()
 }
 
-/// The application as a service.
-pub fn router(app: App) -> Router {
-    let mut router = Router::new();
-    for Surface { routes, errors } in surfaces() {
-        for Route { path, scope, handler, .. } in routes {
-            let guard = move |state, request, next| authorize(state, scope, request, next);
-            let guard = middleware::from_fn_with_state(app.clone(), guard);
-            let own =
-                middleware::map_response(
-                    move |response| async move { in_own_words(errors, response) },
-                );
-            router = router.route(path, handler.layer(guard).layer(own));
+/// The application: takes a request, gives its answer.
+pub(crate) struct Site {
+    app: App,
+    /// What is asked of callers, by path. It is looked at before a request is routed, so that a
+    /// route needs no layers of its own, each of which would be made anew for each request.
+    rules: matchit::Router<Vec<Rule>>,
+    router: Router,
+}
+
+/// What holds for a route.
+struct Rule {
+    method: Method,
+    scope: Scope,
+    errors: fn(Error) -> Response,
+}
+
+impl Site {
+    pub(crate) fn new(app: App) -> Self {
+        let mut router = Router::new();
+        let mut rules: Vec<(&'static str, Vec<Rule>)> = Vec::new();
+        for Surface { routes, errors } in surfaces() {
+            for Route { method, path, scope, handler, .. } in routes {
+                router = router.route(path, handler);
+                let rule = Rule { method, scope, errors };
+                match rules.iter_mut().find(|(known, _)| *known == path) {
+                    Some((_, rules)) => rules.push(rule),
+                    None => rules.push((path, vec![rule])),
+                }
+            }
+        }
+        let mut paths = matchit::Router::new();
+        for (path, rules) in rules {
+            // The router above has taken the same path, or would have stopped the start.
+            let _ = paths.insert(path, rules);
+        }
+        let router = router
+            .fallback(|| async { Error::new(ErrorCode::NotFound, "there is nothing at this path") })
+            .method_not_allowed_fallback(|| async {
+                Error::new(ErrorCode::MethodNotAllowed, "this path does not take that method")
+            })
+            .with_state(app.clone());
+        Self { app, rules: paths, router }
+    }
+
+    /// Answers a request.
+    pub(crate) async fn answer(&self, request: Request) -> Response {
+        edge(&self.app, request, async |request| self.route(request).await).await
+    }
+
+    /// Takes a request to its route, past the authorizer.
+    async fn route(&self, mut request: Request) -> Response {
+        DefaultBodyLimit::max(self.app.options().body_bytes).apply(&mut request);
+        let found = self.rules.at(request.uri().path()).ok().and_then(|found| {
+            let token = found.params.get("token").unwrap_or_default().to_owned();
+            Some((rule(found.value, request.method())?, token))
+        });
+        // Neither is told anything but that there is nothing.
+        let Some((rule, token)) = found else { return self.handle(request).await };
+        let handle = async |request| self.handle(request).await;
+        let response = authorize(&self.app, (rule.scope, &token), request, handle).await;
+        in_own_words(rule.errors, response)
+    }
+
+    async fn handle(&self, request: Request) -> Response {
+        match self.router.clone().call(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
         }
     }
-    router
-        .fallback(|| async { Error::new(ErrorCode::NotFound, "there is nothing at this path") })
-        .method_not_allowed_fallback(|| async {
-            Error::new(ErrorCode::MethodNotAllowed, "this path does not take that method")
-        })
-        .layer(DefaultBodyLimit::max(app.options().body_bytes))
-        .layer(middleware::from_fn_with_state(app.clone(), edge))
-        .with_state(app)
+}
+
+/// What holds for a method; what may be got may be asked about.
+fn rule<'r>(rules: &'r [Rule], method: &Method) -> Option<&'r Rule> {
+    let method = if method == Method::HEAD { &Method::GET } else { method };
+    rules.iter().find(|rule| rule.method == *method)
 }
 
 /// What went wrong, as a protocol tells it; what else an answer has stays.

@@ -1,12 +1,12 @@
 //! Listening, and stopping well.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -17,13 +17,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tower_service::Service as _;
 
 use crate::app::Closing;
 use crate::auth::guard::Peer;
 use crate::metrics::Metrics;
+use crate::plain::{self, Left, Plain};
+use crate::routes::Site;
 use crate::stall::Impatient;
-use crate::{App, Error, ErrorCode, expiry, router, surface};
+use crate::streams::Streams;
+use crate::{App, Error, ErrorCode, expiry, retention, surface};
 
 /// How long a handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -45,15 +47,16 @@ pub async fn serve(
 ) -> io::Result<()> {
     let mut keeping = JoinSet::new();
     keeping.spawn(keep(app.clone()));
-    if let Some(desk) = app.options().agents.clone() {
-        keeping.spawn(Runner::new(desk, journal(app.clone()), TURNS).run());
-    }
+    keeping.spawn(work(app.clone()));
     #[cfg(feature = "otel")]
     let (last, traces) = traces(&app);
     keeping.spawn(expiry::keep(app.clone()));
+    keeping.spawn(retention::keep(app.clone()));
     keeping.spawn(surface::a2a::keep(app.clone()));
-    let router = router(app.clone());
-    let slots = Arc::new(Semaphore::new(app.options().connections));
+    let site = Arc::new(Site::new(app.clone()));
+    let streams = Arc::new(Streams::default());
+    let most = app.options().connections.min(u32::MAX as usize);
+    let slots = Arc::new(Semaphore::new(most));
     let mut open = JoinSet::new();
     let mut stop = pin!(stop);
     loop {
@@ -81,7 +84,9 @@ pub async fn serve(
         match slots.clone().try_acquire_owned() {
             Ok(slot) => {
                 let slot = Slot::new(slot, app.metrics().clone());
-                open.spawn(connection(app.clone(), router.clone(), stream, peer, slot));
+                let connection =
+                    Connection { app: app.clone(), site: site.clone(), stream, peer, slot };
+                open.spawn(connection.serve(streams.clone()));
             }
             Err(_) => {
                 app.metrics().turned_away.add(1);
@@ -91,7 +96,8 @@ pub async fn serve(
     }
     drop(listener);
     app.close_streams();
-    let ended = async { while open.join_next().await.is_some() {} };
+    // All connections, streams too, have given their places back.
+    let ended = slots.acquire_many(u32::try_from(most).unwrap_or(u32::MAX));
     if timeout(app.options().grace, ended).await.is_err() {
         tracing::warn!("some connections did not end in time and were cut off");
     }
@@ -144,7 +150,8 @@ async fn keep(app: App) {
     };
     let credentials = async {
         let mut period = tokio::time::interval(SWEEP);
-        while app.options().agents.is_some() {
+        app.staffed().await;
+        loop {
             period.tick().await;
             if let Err(error) = app.vault().sweep().await {
                 tracing::warn!(%error, "credentials that have ended could not be forgotten");
@@ -152,6 +159,12 @@ async fn keep(app: App) {
         }
     };
     tokio::join!(app.gate().keep(), certificates, credentials);
+}
+
+/// Lets the agents work, as soon as there are any.
+async fn work(app: App) {
+    let desk = app.staffed().await;
+    Runner::new(desk, journal(app), TURNS).run().await;
 }
 
 /// One of the connections that may be open.
@@ -173,26 +186,70 @@ impl Drop for Slot {
     }
 }
 
-async fn connection(app: App, router: Router, stream: TcpStream, peer: SocketAddr, _slot: Slot) {
-    let stream = Impatient::new(stream, app.options().stall, app.metrics().clone());
-    match app.tls().map(crate::tls::Tls::acceptor) {
-        None => requests(app, router, stream, peer).await,
-        Some(acceptor) => match timeout(HANDSHAKE, acceptor.accept(stream)).await {
-            Ok(Ok(stream)) => requests(app, router, stream, peer).await,
+/// A connection, and all it needs.
+struct Connection {
+    app: App,
+    site: Arc<Site>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    slot: Slot,
+}
+
+impl Connection {
+    async fn serve(self, streams: Arc<Streams>) {
+        let Self { app, site, mut stream, peer, slot } = self;
+        let Some(tls) = app.tls() else {
+            let left = Plain::new(&app, &site, &mut stream, peer).serve().await;
+            let followed = match left {
+                Ok(Left::Closed) => stream.shutdown().await,
+                // Boxed, and so only there for those who need it.
+                Ok(Left::Read(read)) => {
+                    let stream = impatient(&app, stream).after(read);
+                    Box::pin(requests(app, site, stream, peer)).await;
+                    Ok(())
+                }
+                // Moved to the threads for streams, together with its place.
+                Ok(Left::Stream(response)) => stream.into_std().map(|stream| {
+                    streams.spawn(async move {
+                        let followed = match TcpStream::from_std(stream) {
+                            Ok(stream) => plain::follow(&app, stream, *response).await,
+                            Err(error) => Err(error),
+                        };
+                        broke(followed);
+                        drop(slot);
+                    });
+                }),
+                Err(error) => Err(error),
+            };
+            return broke(followed);
+        };
+        match timeout(HANDSHAKE, tls.acceptor().accept(impatient(&app, stream))).await {
+            Ok(Ok(stream)) => Box::pin(requests(app.clone(), site, stream, peer)).await,
             Ok(Err(error)) => tracing::debug!(%error, "a handshake failed"),
             Err(_) => tracing::debug!("a handshake took too long"),
-        },
+        }
     }
 }
 
-async fn requests<S>(app: App, router: Router, stream: S, peer: SocketAddr)
+fn broke(ended: io::Result<()>) {
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection broke");
+    }
+}
+
+fn impatient<S>(app: &App, stream: S) -> Impatient<S> {
+    Impatient::new(stream, app.options().stall, app.metrics().clone())
+}
+
+async fn requests<S>(app: App, site: Arc<Site>, stream: S, peer: SocketAddr)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(Peer(peer.ip()));
-        router.clone().call(request)
+        let site = site.clone();
+        async move { Ok::<_, Infallible>(site.answer(request).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -21,11 +22,19 @@ pub(crate) struct Impatient<S> {
     /// Runs while the peer takes nothing.
     patience: Option<Pin<Box<Sleep>>>,
     metrics: Arc<Metrics>,
+    /// What was read of it already, and is to be read again.
+    read: BytesMut,
 }
 
 impl<S> Impatient<S> {
     pub(crate) fn new(stream: S, limit: Duration, metrics: Arc<Metrics>) -> Self {
-        Self { stream, limit, patience: None, metrics }
+        Self { stream, limit, patience: None, metrics, read: BytesMut::new() }
+    }
+
+    /// Beginning with what was read of it already.
+    pub(crate) fn after(mut self, read: BytesMut) -> Self {
+        self.read = read;
+        self
     }
 
     /// Watches how a write went.
@@ -56,7 +65,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        if self.read.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(cx, buf);
+        }
+        let count = self.read.len().min(buf.remaining());
+        buf.put_slice(&self.read.split_to(count));
+        Poll::Ready(Ok(()))
     }
 }
 

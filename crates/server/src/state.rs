@@ -9,6 +9,7 @@ use selvedge_protocol::json::{Doc, Raw, from_utf8, quote};
 use selvedge_store::{ReadError, Store, ThreadRef};
 use serde_json::{Map, Value, json};
 
+use crate::Error;
 use crate::view::Sieve;
 
 /// Bytes read from the journal at once.
@@ -24,6 +25,15 @@ pub(crate) fn fold(
     let mut state = State::new();
     fold_on(store, thread, 0..upto, sieve, &mut state)?;
     Ok(state)
+}
+
+/// Whether a thread can be told up to an entry: not in the middle of what was folded into one.
+/// Blocks for the disk.
+pub(crate) fn ends_at(store: &Store, thread: &ThreadRef, seq: u64) -> Result<(), Error> {
+    match store.folded(thread, seq)? {
+        Some(folded) => Err(Error::folded(&folded)),
+        None => Ok(()),
+    }
 }
 
 /// Goes on folding with what comes after one entry up to another. Blocks for the disk.
@@ -68,17 +78,30 @@ pub(crate) fn event_at(
     }))
 }
 
+/// Where a thread came from.
+pub(crate) enum Origin {
+    /// What its journal tells.
+    Told,
+    /// From another thread, unless that was deleted, of which it shares so much.
+    Branch { parent: Option<String>, at: u64 },
+}
+
 /// The state as JSON, with the cursor it stands for.
-pub(crate) fn json(id: &str, cursor: Cursor, head: u64, state: &State) -> String {
+pub(crate) fn json(id: &str, cursor: Cursor, head: u64, state: &State, origin: Origin) -> String {
     let thread = state.thread.as_ref();
     let text = |name: &str| thread.and_then(|thread| thread.str(name)).map(String::from);
     let participants: Vec<Value> = state.participants.iter().map(participant).collect();
     let tasks: Vec<Value> = state.tasks.iter().map(task).collect();
     let usage: Vec<Value> = state.usage.by.iter().map(usage).collect();
     let artifacts: Vec<Value> = state.artifacts.iter().map(artifact).collect();
+    let (parent, forked) = match origin {
+        Origin::Told => (text("parentThreadId"), None),
+        Origin::Branch { parent, at } => (parent, Some(at)),
+    };
     let value = json!({
         "title": text("title"),
-        "parent": text("parentThreadId"),
+        "parent": parent,
+        "forkedAt": forked,
         "participants": participants,
         "tasks": tasks,
         "artifacts": artifacts,

@@ -11,3 +11,4 @@ pub(crate) mod mcp;
 pub(crate) mod native;
 pub(crate) mod openai_threads;
 pub(crate) mod operations;
+pub(crate) mod ui;

@@ -3,6 +3,7 @@
 //! Whoever loses the answer can come again; the turn does not stop for that.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -12,14 +13,17 @@ use futures_util::{FutureExt as _, stream};
 use selvedge_protocol::journal::fold::TaskState;
 use selvedge_protocol::journal::{Cursor, Event, Kind as EventKind};
 use selvedge_protocol::json::{Doc, Raw, from_utf8};
-use selvedge_store::ThreadRef;
+use selvedge_store::{Store, ThreadRef};
 
 use crate::surface::native::stream::event_stream;
 use crate::view::{Descendants, Kind, Place, Reader, Start, whole};
-use crate::{App, Error, ErrorCode};
+use crate::{App, Error};
 
 /// Bytes of the journal read at once.
 const PAGE: usize = 1 << 20;
+/// How long a turn that waits may have more to ask, while calls of it are neither begun nor asked
+/// about: an agent does them side by side.
+const MORE: Duration = Duration::from_millis(500);
 
 /// Some tasks of a thread, from an entry on.
 #[derive(Debug, Clone)]
@@ -157,14 +161,21 @@ impl Turn {
         // Those that are over: the first end counts, for an agent may say a word more before it hears
         // of a cancel.
         let mut over: HashSet<String> = HashSet::new();
+        // Calls that are under way, with their tasks.
+        let mut calls: HashSet<(String, String)> = HashSet::new();
         let of = thread.clone();
-        let Ok(tail) = app.blocking(move |store| Ok(store.tail(&of)?)).await else { return seen };
+        let tail = app.reading(&thread, seen, move |store| Ok(store.tail(&of)?)).await;
+        let Ok(tail) = tail else { return seen };
         let mut edge = tail.watch();
         loop {
             let (of, after) = (thread.clone(), seen);
-            let read = app.blocking(move |store| Ok(store.read(&of, after, usize::MAX, PAGE)?));
-            let Ok(page) = read.await else { return seen };
-            for entry in &page.entries {
+            let read = move |store: &Store| Ok(store.read(&of, after, usize::MAX, PAGE)?.entries);
+            let entries = match tail.entries(seen, PAGE) {
+                Some(entries) => Ok(entries),
+                None => app.blocking(read).await,
+            };
+            let Ok(entries) = entries else { return seen };
+            for entry in &entries {
                 seen = entry.seq;
                 let Ok(doc) = Doc::parse(from_utf8(&entry.event).unwrap_or("")) else { continue };
                 let Some(event) = Event::parse(doc.root()) else { continue };
@@ -186,8 +197,16 @@ impl Turn {
                     }
                 } else if let Some(rest) = rests.get_mut(&*task) {
                     let state = TaskState::after(&event);
+                    if let Some(call) = event.str("toolCallId") {
+                        let call = (task.clone().into_owned(), call.into_owned());
+                        match event.kind() {
+                            EventKind::ToolCall => drop(calls.insert(call)),
+                            _ => drop(calls.remove(&call)),
+                        }
+                    }
                     if state.is_some_and(TaskState::is_terminal) {
                         over.insert(task.clone().into_owned());
+                        calls.retain(|(of, _)| *of != *task);
                     }
                     *rest = match state {
                         Some(TaskState::WaitingInput | TaskState::WaitingAuth) => {
@@ -199,17 +218,21 @@ impl Turn {
                 } else {
                     continue;
                 }
-                if until != Until::RestNow && rests.values().all(|rest| *rest) {
+                let rest = rests.values().all(|rest| *rest);
+                if until != Until::RestNow && rest && calls.is_empty() {
                     // What else the same append says of it belongs to it.
-                    let same = page.entries.iter().rfind(|other| other.append == entry.append);
+                    let same = entries.iter().rfind(|other| other.append == entry.append);
                     return same.map_or(seen, |last| last.seq);
                 }
             }
-            if page.entries.is_empty() {
-                if rests.values().all(|rest| *rest) {
+            if entries.is_empty() {
+                let rest = rests.values().all(|rest| *rest);
+                if rest && calls.is_empty() {
                     return seen;
                 }
-                let more = edge.wait_for(|edge| edge.head > seen || edge.end.is_some()).await;
+                let more = edge.wait_for(|edge| edge.head > seen || edge.end.is_some());
+                let patience = if rest { MORE } else { Duration::MAX };
+                let Ok(more) = tokio::time::timeout(patience, more).await else { return seen };
                 if more.map_or(true, |edge| edge.end.is_some()) {
                     return seen;
                 }
@@ -236,8 +259,9 @@ async fn ends_of((app, thread, kind, ending): Ends, upto: u64) -> Vec<String> {
     if ending == Ending::Open {
         return Vec::new();
     }
-    let told = app.blocking(move |store| Ok(whole(store, &thread, &kind, upto)?.ending)).await;
-    told.unwrap_or_default()
+    let (of, after) = (thread.clone(), kind.filter.after);
+    let told = move |store: &Store| Ok(whole(store, &thread, &kind, upto)?.ending);
+    app.reading(&of, after, told).await.unwrap_or_default()
 }
 
 /// A reader of a thread. The thread's state is at its native address.
@@ -249,10 +273,9 @@ pub(crate) async fn open(
     start: Start,
 ) -> Result<Reader, Error> {
     let snapshot = format!("/api/threads/{id}");
-    let shared = app.clone();
-    let open = move || Reader::open(&shared, &snapshot, &thread, &kind, start);
-    let reader = tokio::task::spawn_blocking(open).await;
-    reader.map_err(|error| Error::new(ErrorCode::Internal, error.to_string()))?
+    let (shared, of, after) = (app.clone(), thread.clone(), kind.filter.after);
+    let open = move |_: &Store| Reader::open(&shared, &snapshot, &thread, &kind, start);
+    Ok(app.reading(&of, after, open).await?.seated(app, Some(id)))
 }
 
 /// What a reader gets, until the entry that is found to be the last.

@@ -11,8 +11,10 @@ mod encode;
 mod filter;
 mod page;
 mod reader;
+mod readers;
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
@@ -22,11 +24,14 @@ pub(crate) use encode::{Encoder, Format};
 pub(crate) use filter::{Descendants, Filter, Prompts, Sieve, Thoughts};
 pub(crate) use page::{page, records, whole};
 pub(crate) use reader::{Place, Reader, Start};
+pub(crate) use readers::{Caller, Readers, Reading};
 
 /// Bytes that a view keeps for readers who are a little late.
 const KEPT: usize = 1 << 20;
 /// Bytes made or handed over at once.
 const PIECE: usize = 256 << 10;
+/// Entries that are gone through for a view before anyone reads it.
+const SHORT: u64 = 512;
 
 /// What distinguishes a view of a thread from its other views.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -54,12 +59,12 @@ impl Views {
         kind: &Kind,
     ) -> Result<Arc<View>, ReadError> {
         let name = (thread.num, thread.renamed, kind.clone());
-        if let Some(view) = lock(&self.views).get(&name).and_then(Weak::upgrade) {
+        if let Some(view) = lock(&self.views).get(&name).and_then(View::kept) {
             return Ok(view);
         }
         let view = Arc::new(View::new(store, thread, kind)?);
         let mut views = lock(&self.views);
-        if let Some(other) = views.get(&name).and_then(Weak::upgrade) {
+        if let Some(other) = views.get(&name).and_then(View::kept) {
             return Ok(other);
         }
         if views.len() >= 64 && views.len().is_power_of_two() {
@@ -75,12 +80,17 @@ pub(crate) struct View {
     thread: ThreadRef,
     kind: Kind,
     tail: Arc<Tail>,
+    /// How often entries had been written anew when it began: what it made of them then must not be
+    /// shown any more after the next time.
+    rewritten: u64,
     made: Mutex<Made>,
 }
 
 /// What has been made and is kept.
 struct Made {
-    encoder: Encoder,
+    /// None while nobody has read a long past that it has to remember: the first reader who has come
+    /// to the end gives its own.
+    encoder: Option<Encoder>,
     /// The last entry that was looked at.
     seen: u64,
     chunks: VecDeque<Chunk>,
@@ -97,6 +107,8 @@ pub(crate) struct Chunk {
     pub(crate) bytes: Bytes,
     /// Where what is shown of each entry ends, for those that show something.
     pub(crate) ends: Vec<(u64, usize)>,
+    /// Entries that are one now and the first of these, where some of them came before.
+    pub(crate) folded: Option<RangeInclusive<u64>>,
 }
 
 impl Chunk {
@@ -128,26 +140,50 @@ pub(crate) enum Next {
     Behind,
 }
 
+/// What came of making more.
+enum Step {
+    Made,
+    /// There is nothing new.
+    Nothing,
+    /// What is new is in the journal only, or needs a past that nobody has read.
+    Behind,
+}
+
 impl View {
     fn new(store: &Store, thread: &ThreadRef, kind: &Kind) -> Result<Self, ReadError> {
         let tail = store.tail(thread)?;
-        let mut encoder = Encoder::new(kind, thread.epoch);
+        // Before anything is read.
+        let rewritten = tail.rewritten();
+        let mut encoder = Some(Encoder::new(kind, thread.epoch));
         let mut seen = tail.head();
-        if encoder.needs_the_past() {
+        if encoder.as_ref().is_some_and(Encoder::needs_the_past) {
             seen = kind.filter.after.min(tail.head());
-            while seen < tail.head() {
-                seen = encoder.page(store, thread, seen, PIECE)?.last;
+            if tail.head() - seen > SHORT {
+                encoder = None;
             }
         }
+        while let Some(encoder) = encoder.as_mut().filter(|_| seen < tail.head()) {
+            seen = encoder.page(store, thread, seen, PIECE)?.last;
+        }
         let made = Made { encoder, seen, chunks: VecDeque::new(), bytes: 0 };
-        Ok(Self { thread: thread.clone(), kind: kind.clone(), tail, made: Mutex::new(made) })
+        let (thread, kind) = (thread.clone(), kind.clone());
+        Ok(Self { thread, kind, tail, rewritten, made: Mutex::new(made) })
+    }
+
+    /// The view, if someone has it and what it has made may be shown.
+    fn kept(view: &Weak<Self>) -> Option<Arc<Self>> {
+        view.upgrade().filter(|view| view.tail.rewritten() == view.rewritten)
     }
 
     /// What a reader who has seen `seq` gets next.
     pub(crate) fn next(&self, seq: u64) -> Next {
         let mut made = lock(&self.made);
-        if seq >= made.seen && !self.make(&mut made) {
-            return if made.seen > seq { Next::Behind } else { Next::Nothing };
+        if seq >= made.seen {
+            match self.make(&mut made) {
+                Step::Made => {}
+                Step::Nothing => return Next::Nothing,
+                Step::Behind => return Next::Behind,
+            }
         }
         let from = made.chunks.partition_point(|chunk| chunk.last <= seq);
         match made.chunks.get(from) {
@@ -156,22 +192,23 @@ impl View {
         }
     }
 
-    /// Makes what the view shows of entries that are new; `false` if there is nothing to take.
-    fn make(&self, made: &mut Made) -> bool {
+    /// Makes what the view shows of entries that are new.
+    fn make(&self, made: &mut Made) -> Step {
+        let Some(encoder) = &mut made.encoder else { return Step::Behind };
         let batches = match self.tail.ahead(made.seen, PIECE) {
             Ahead::Batches(batches) => batches,
-            Ahead::Nothing => return false,
+            Ahead::Nothing => return Step::Nothing,
             Ahead::Journal => {
                 // Nobody has read for a while. Without a memory it can go on at the end.
-                if !made.encoder.needs_the_past() {
+                if !encoder.needs_the_past() {
                     made.chunks.clear();
                     made.bytes = 0;
                     made.seen = self.tail.head();
                 }
-                return false;
+                return Step::Behind;
             }
         };
-        let chunk = made.encoder.batches(made.seen, &batches);
+        let chunk = encoder.batches(made.seen, &batches);
         made.seen = chunk.last;
         made.bytes += chunk.bytes.len();
         made.chunks.push_back(chunk);
@@ -180,22 +217,21 @@ impl View {
                 made.bytes -= old.bytes.len();
             }
         }
-        true
+        Step::Made
     }
 
-    /// Lets a view with a memory catch up with its thread. Blocks for the disk.
-    fn catch_up(&self, store: &Store) -> Result<(), ReadError> {
+    /// Whether what comes after an entry is in the ring.
+    fn reaches(&self, seq: u64) -> bool {
+        !matches!(self.tail.ahead(seq, 1), Ahead::Journal)
+    }
+
+    /// Gives a view with a memory that of a reader who has seen `seq`, if the view has none or has
+    /// fallen behind what the ring holds.
+    fn adopt(&self, encoder: Encoder, seq: u64) {
         let mut made = lock(&self.made);
-        if !made.encoder.needs_the_past() {
-            return Ok(());
+        if made.encoder.is_none() || seq > made.seen && !self.reaches(made.seen) {
+            *made = Made { encoder: Some(encoder), seen: seq, chunks: VecDeque::new(), bytes: 0 };
         }
-        while matches!(self.tail.ahead(made.seen, 1), Ahead::Journal) {
-            let seen = made.seen;
-            made.seen = made.encoder.page(store, &self.thread, seen, PIECE)?.last;
-            made.chunks.clear();
-            made.bytes = 0;
-        }
-        Ok(())
     }
 }
 

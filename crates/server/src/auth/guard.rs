@@ -1,14 +1,11 @@
 //! The authorizer: every request to every route passes here.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
 
-use axum::RequestExt as _;
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
-use axum::middleware::Next;
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, header};
 use http_body::Body as _;
@@ -19,7 +16,7 @@ use super::{Principal, Scope};
 use crate::clock::now;
 use crate::edge::cors;
 use crate::query::Query;
-use crate::{App, Error, ErrorCode};
+use crate::{App, Error, ErrorCode, view};
 
 /// Where a request comes from.
 #[derive(Debug, Clone, Copy)]
@@ -29,28 +26,32 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 #[derive(Debug, Clone)]
 pub(crate) struct Caller(pub(crate) Principal);
 
-/// Lets a request through with whoever makes it, if they may.
+/// Lets a request through with whoever makes it, if they may: with what a route needs, and the token
+/// of a share in its path, if there is one.
 pub(crate) async fn authorize(
-    State(app): State<App>,
-    scope: Scope,
+    app: &App,
+    (scope, token): (Scope, &str),
     mut request: Request,
-    next: Next,
+    next: impl AsyncFnOnce(Request) -> Response,
 ) -> Response {
     if scope == Scope::Nobody {
-        return next.run(request).await;
+        return next(request).await;
     }
     let admitted = match scope {
-        Scope::Share => admit_share(&app, &mut request).await,
-        _ => admit(&app, scope, &request),
+        Scope::Share => admit_share(app, token, &mut request).await,
+        _ => admit(app, scope, &request),
     };
     let principal = match admitted {
         Ok(principal) => principal,
         Err(error) => return error.into_response(),
     };
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
+    let client = request.headers().get(header::USER_AGENT).cloned();
+    let reader = view::Caller::new(&principal, peer, client);
     request.extensions_mut().insert(principal.clone());
-    let mut response = next.run(request).await;
+    let mut response = reader.answered(next(request)).await;
     if response.body().size_hint().exact().is_none() {
-        response = watched(&app, &principal, response);
+        response = watched(app, &principal, response);
     }
     response.extensions_mut().insert(Caller(principal));
     response
@@ -79,14 +80,12 @@ fn admit(app: &App, scope: Scope, request: &Request) -> Result<Principal, Error>
 
 /// Whoever has a share's token, limited to what it shares. A token that is not known, was revoked
 /// or has ended, and one whose thread is gone, are all not found, and look the same.
-async fn admit_share(app: &App, request: &mut Request) -> Result<Principal, Error> {
+async fn admit_share(app: &App, token: &str, request: &mut Request) -> Result<Principal, Error> {
     if app.gate().ring().is_open() {
         from_here(app, request.headers())?;
     }
     let at = Instant::now();
-    let token = request.extract_parts::<Path<HashMap<String, String>>>().await;
-    let token = token.ok().and_then(|Path(mut names)| names.remove("token")).unwrap_or_default();
-    let own = app.clone();
+    let (own, token) = (app.clone(), token.to_owned());
     let found = app.blocking(move |store| {
         let share = own.gate().shares().find(&token).map_err(Error::from)?;
         let share = share.filter(|share| {

@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use http_body::{Frame, SizeHint};
 
 use super::ring::Gate;
 use super::{Pass, Principal};
 use crate::clock::now;
 use crate::metrics::{Metrics, Resync};
+use crate::seldom::Seldom;
 
 /// A body that is watched while it is read.
 pub(super) struct Watched {
     body: Body,
     kind: Answer,
-    ended: BoxFuture<'static, Resync>,
+    ended: Seldom<Resync>,
     over: bool,
     metrics: Arc<Metrics>,
 }
@@ -47,7 +47,7 @@ impl Watched {
         let mut ring = gate.watch();
         let mut shares = gate.watch_shares();
         let (pass, expires): (Pass, _) = (principal.pass.clone(), principal.expires);
-        let ended = Box::pin(async move {
+        let ended = Seldom::new(async move {
             let expired = async {
                 match expires {
                     Some(at) => loop {
@@ -90,7 +90,7 @@ impl http_body::Body for Watched {
         if self.over {
             return Poll::Ready(None);
         }
-        if let Poll::Ready(reason) = self.ended.as_mut().poll(cx) {
+        if let Poll::Ready(reason) = Pin::new(&mut self.ended).poll(cx) {
             self.over = true;
             self.metrics.resync(reason);
             let name = reason.name();

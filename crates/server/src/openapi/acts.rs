@@ -17,7 +17,38 @@ pub(super) fn components() -> Map<String, Value> {
     let jwe = json!({"type": "string", "maxLength": 16384, "description":
         "A compact JWE (ECDH-ES, A256GCM) for the request's `encryptionKey`, with `authId`, \
          `contextId`, `iat` and `exp` in its protected header"});
+    let receipt = object(
+        &[
+            ("thread", text()),
+            ("at", text()),
+            ("by", text()),
+            ("reason", maybe()),
+            ("entries", count()),
+            ("hash", text()),
+            ("sharedWith", list(text())),
+        ],
+        &[],
+    );
+    let taken = object(&[("seq", count()), ("hash", text())], &[]);
+    let number = json!({"type": ["integer", "null"], "minimum": 0});
     let all = [
+        ("Redaction", object(&[("events", list(count()))], &[("reason", text())])),
+        (
+            "Redacted",
+            object(
+                &[
+                    ("id", text()),
+                    ("events", list(taken)),
+                    ("receipt", number),
+                    ("at", text()),
+                    ("by", text()),
+                    ("scrubbed", flag()),
+                ],
+                &[],
+            ),
+        ),
+        ("Erasing", object(&[], &[("branches", flag()), ("reason", text())])),
+        ("Erasures", object(&[("erasures", list(receipt))], &[("scrubbed", flag())])),
         ("Inputs", object(&[("items", list(named("Question"))), ("next", next())], &[])),
         (
             "Question",

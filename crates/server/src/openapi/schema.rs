@@ -11,6 +11,7 @@ pub(super) fn components() -> Value {
     let text = json!({"type": "string"});
     let maybe = json!({"type": ["string", "null"]});
     let count = json!({"type": "integer", "minimum": 0});
+    let maybe_count = json!({"type": ["integer", "null"], "minimum": 0});
     let time = json!({"type": ["string", "null"], "format": "date-time"});
     let any_object = json!({"type": "object"});
     let mut all = json!({
@@ -42,10 +43,14 @@ pub(super) fn components() -> Value {
             ("title", maybe.clone()), ("metadata", json!({"type": ["object", "null"]})),
             ("lastWords", maybe.clone()), ("messages", count.clone()), ("tasks", count.clone()),
             ("participants", count.clone()), ("artifacts", count.clone()), ("pending", count.clone()),
+            ("agents", json!({"type": "array", "items": object(&[("id", text.clone()), ("name", maybe.clone())], &[]),
+                "description": "The first six of them"})),
+            ("tokens", count.clone()), ("cost", json!({"type": "number"})),
         ], &[]),
         "State": object(&[
             ("id", text.clone()), ("cursor", named("Cursor")), ("head", count.clone()),
             ("title", maybe.clone()), ("parent", maybe.clone()),
+            ("forkedAt", maybe_count.clone()),
             ("messages", list(object(&[
                 ("type", json!({"enum": ["user-message", "assistant-message", "thinking",
                     "tool-call", "tool-return", "system"]})),
@@ -91,14 +96,17 @@ pub(super) fn components() -> Value {
         ], &[]),
         "Agents": object(&[("agents", list(object(&[
             ("id", text.clone()), ("models", list(text.clone())), ("tools", list(text.clone())),
-        ], &[])))], &[]),
+        ], &[("budget", json!({"type": "object"}))]))), ("demo", json!({"type": "boolean", "description": "Whether the demonstration can begin"}))], &[]),
+        "BegunDemo": object(&[("thread", text.clone()), ("begun", json!({"type": "boolean", "description": "Not before"}))], &[]),
         "Entry": object(&[
             ("seq", count.clone()), ("at", json!({"type": "string", "format": "date-time"})),
             ("event", named("Event")),
-        ], &[]),
+        ], &[("from", json!({"type": "integer", "minimum": 0,
+            "description": "The first entry that it stands for, where several were folded"}))]),
         "Page": object(&[
             ("entries", list(named("Entry"))), ("cursor", named("Cursor")), ("head", count.clone()),
-        ], &[]),
+        ], &[("thread", named("Summary")),
+             ("folded", object(&[("from", count.clone()), ("to", count.clone())], &[]))]),
         "NewBranch": object(&[], &[
             ("id", text.clone()), ("title", text.clone()),
             ("at", json!({"anyOf": [count.clone(), named("Cursor")],
@@ -136,6 +144,28 @@ pub(super) fn components() -> Value {
                 ("tasks", any_object.clone()),
             ], &[])),
         ], &[]),
+        "Branches": object(&[
+            ("threads", list(json!({
+                "description": "A line of the list of threads with where it branched off; of one \
+                    that was deleted, only that",
+                "type": "object", "required": ["id", "parent", "at", "promoted"],
+                "properties": {
+                    "id": maybe,
+                    "parent": {"type": ["integer", "null"], "description": "Its place in this list"},
+                    "at": maybe_count, "promoted": {"type": "boolean"},
+                },
+            }))),
+            ("more", json!({"type": "boolean"})),
+        ], &[]),
+        "Loss": object(&[
+            ("dialect", text.clone()), ("at", count.clone()), ("count", count.clone()),
+            ("losses", list(object(&[
+                ("seq", maybe_count.clone()),
+                ("pointer", json!({"type": "string",
+                    "description": "Into the event, or into the record that the entry came as"})),
+                ("reason", text.clone()),
+            ], &[]))),
+        ], &[]),
         "NewShare": object(&[], &[
             ("at", json!({"anyOf": [count.clone(), named("Cursor")],
                 "description": "The last entry that is shown; the head unless told"})),
@@ -164,15 +194,33 @@ pub(super) fn components() -> Value {
         ], &[]),
         "Usage": object(&[
             ("from", text.clone()), ("to", text.clone()), ("total", named("Tokens")),
+            ("latency", named("Latency")),
+            ("errors", list(object(&[
+                ("what", json!({"enum": ["task", "tool", "error"]})), ("code", text.clone()),
+                ("agent", text.clone()), ("times", count.clone()), ("last", text.clone()),
+            ], &[]))),
             ("usage", list(object(&[
                 ("input", count.clone()), ("output", count.clone()), ("cached", count.clone()),
                 ("reasoning", count.clone()), ("calls", count.clone()),
-                ("cost", json!({"type": "number"})),
+                ("cost", json!({"type": "number"})), ("latency", named("Latency")),
             ], &[
                 ("day", text.clone()), ("thread", text.clone()), ("agent", text.clone()),
                 ("model", text.clone()),
             ]))),
             ("next", maybe.clone()),
+        ], &[]),
+        "Latency": object(&[
+            ("calls", count.clone()), ("millis", count.clone()), ("slowest", count.clone()),
+        ], &[]),
+        "Connections": object(&[
+            ("at", time.clone()), ("total", count.clone()),
+            ("bound", object(&[("entries", count.clone()), ("seconds", count.clone())], &[])),
+            ("connections", list(object(&[
+                ("id", count.clone()), ("thread", maybe.clone()), ("dialect", text.clone()),
+                ("version", maybe.clone()), ("caller", text.clone()), ("peer", maybe.clone()),
+                ("client", maybe.clone()), ("since", time.clone()), ("cursor", named("Cursor")),
+                ("lag", count.clone()), ("rung", json!({"enum": ["live", "journal"]})),
+            ], &[]))),
         ], &[]),
         "Waiting": object(&[
             ("thread", text.clone()), ("kind", json!({"enum": ["input", "auth"]})),
@@ -182,7 +230,7 @@ pub(super) fn components() -> Value {
             ("urgency", json!({"enum": ["low", "medium", "high"]})),
         ], &[]),
         "Found": object(&[
-            ("thread", text.clone()), ("seq", count.clone()), ("at", time),
+            ("thread", text.clone()), ("title", maybe.clone()), ("seq", count.clone()), ("at", time),
             ("snippet", list(json!({"anyOf": [
                 object(&[("text", text.clone())], &[]), object(&[("hit", text)], &[]),
             ]}))),

@@ -1,10 +1,17 @@
 //! What waits in a thread, for surfaces whose clients answer in messages of their own.
 
-use selvedge_protocol::journal::{Event, Visibility};
+use std::collections::HashSet;
+
+use selvedge_protocol::journal::fold::TaskState;
+use selvedge_protocol::journal::{Event, Kind, Visibility};
+use selvedge_protocol::json::{Doc, from_utf8};
 use selvedge_store::{InboxItem, Store, Task, ThreadRef, Within};
 
 use crate::state::event_at;
 use crate::{App, Error};
+
+/// Entries of an append in which its tasks are looked for.
+const APPEND: usize = 512;
 
 /// Something that waits for an answer, with the event that asked.
 pub(crate) struct Asked {
@@ -61,6 +68,47 @@ pub(crate) async fn unfinished(app: &App, thread: &ThreadRef) -> Result<Vec<Task
         Ok(turns)
     };
     app.blocking(find).await
+}
+
+/// The turns that began with one append: those of all who answer a message. With their entries.
+pub(crate) async fn beside(
+    app: &App,
+    thread: &ThreadRef,
+    began: u64,
+) -> Result<Vec<(String, u64)>, Error> {
+    let thread = thread.clone();
+    let find = move |store: &Store| {
+        let own = store.read(&thread, began.saturating_sub(1), 1, usize::MAX)?;
+        let append = own.entries.first().map_or(began, |entry| entry.append);
+        let page = store.read(&thread, append.saturating_sub(1), APPEND, usize::MAX)?;
+        let mut turns = Vec::new();
+        for entry in page.entries.iter().filter(|entry| entry.append == append) {
+            let Ok(doc) = Doc::parse(from_utf8(&entry.event).unwrap_or("")) else { continue };
+            let Some(event) = Event::parse(doc.root()) else { continue };
+            let begins = event.kind() == Kind::TaskCreated && event.str("parentTaskId").is_none();
+            if let Some(task) = event.str("taskId").filter(|_| begins) {
+                turns.push((task.into_owned(), entry.seq));
+            }
+        }
+        Ok(turns)
+    };
+    app.blocking(find).await
+}
+
+/// The turns that go on without anyone's doing: neither they nor what came of them waits for a user.
+pub(crate) async fn running(app: &App, thread: &ThreadRef) -> Result<Vec<Task>, Error> {
+    let turns = unfinished(app, thread).await?;
+    let of = thread.clone();
+    let pending = app.blocking(move |store| Ok(store.pending(&of)?)).await?;
+    let mut waiting = HashSet::new();
+    for task in pending.into_iter().filter_map(|item| item.task) {
+        waiting.insert(root_of(app, thread, task).await?);
+    }
+    let at_work = |task: &Task| {
+        let waits = matches!(task.state, TaskState::WaitingInput | TaskState::WaitingAuth);
+        !waits && !waiting.contains(&task.id)
+    };
+    Ok(turns.into_iter().filter(at_work).collect())
 }
 
 /// The entry that began a task, if there is one of that id.

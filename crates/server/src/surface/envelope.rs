@@ -11,6 +11,7 @@ mod replay;
 mod routing;
 
 pub(crate) use fault::told;
+pub(crate) use receive::receive;
 
 use axum::routing::{get, post};
 use http::Method;

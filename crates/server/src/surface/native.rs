@@ -1,11 +1,16 @@
 //! The native API: small, and everything else is a view of it.
 
 pub(crate) mod acts;
+mod archive;
 pub(crate) mod branch;
+mod connections;
+pub(crate) mod demo;
 pub(crate) mod events;
 pub(crate) mod lists;
+mod loss;
 mod many;
 pub(crate) mod messages;
+mod retain;
 mod shares;
 pub(crate) mod stream;
 pub(crate) mod threads;
@@ -51,6 +56,20 @@ pub(crate) fn routes() -> Vec<Route> {
         },
         Route {
             method: Method::GET,
+            path: "/api/connections",
+            scope: Scope::Operator,
+            about: "Who reads which thread now, and how far behind they are",
+            handler: get(connections::list),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/connections/probe",
+            scope: Scope::Read,
+            about: "A few events at known times, to find out what a proxy does to streams",
+            handler: get(connections::probe),
+        },
+        Route {
+            method: Method::GET,
             path: "/api/search",
             scope: Scope::Read,
             about: "Find what was said, in all threads",
@@ -79,10 +98,45 @@ pub(crate) fn routes() -> Vec<Route> {
         },
         Route {
             method: Method::POST,
+            path: "/api/threads/{id}/redact",
+            scope: Scope::Operator,
+            about: "Take the content out of events for good; a receipt stays",
+            handler: post(retain::redact),
+        },
+        Route {
+            method: Method::POST,
+            path: "/api/threads/{id}/erase",
+            scope: Scope::Operator,
+            about: "Erase a thread: nothing is left of it but a receipt",
+            handler: post(retain::erase),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/erasures",
+            scope: Scope::Operator,
+            about: "Receipts of threads that were erased, the newest first",
+            handler: get(retain::erasures),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/threads/{id}/archive",
+            scope: Scope::Operator,
+            about: "The journal byte for byte with its hash chain, to verify a copy by",
+            handler: get(archive::archive),
+        },
+        Route {
+            method: Method::POST,
             path: "/api/threads/{id}/messages",
             scope: Scope::Write,
             about: "Say something to agents, who are to answer in the thread",
             handler: post(messages::send),
+        },
+        Route {
+            method: Method::POST,
+            path: "/api/demo",
+            scope: Scope::Operator,
+            about: "Begin the demonstration, where no agents are configured",
+            handler: post(demo::begin),
         },
         Route {
             method: Method::GET,
@@ -128,6 +182,13 @@ pub(crate) fn routes() -> Vec<Route> {
         },
         Route {
             method: Method::GET,
+            path: "/api/threads/{id}/branches",
+            scope: Scope::Read,
+            about: "The tree of branches that a thread is in",
+            handler: get(branch::branches),
+        },
+        Route {
+            method: Method::GET,
             path: "/api/threads/{id}/diff",
             scope: Scope::Read,
             about: "What two threads have after the point they share",
@@ -139,6 +200,13 @@ pub(crate) fn routes() -> Vec<Route> {
             scope: Scope::Read,
             about: "The thread in any dialect",
             handler: get(transfer::export),
+        },
+        Route {
+            method: Method::GET,
+            path: "/api/threads/{id}/loss",
+            scope: Scope::Read,
+            about: "What of the thread a dialect has no place for",
+            handler: get(loss::loss),
         },
         Route {
             method: Method::GET,

@@ -1,6 +1,7 @@
 //! From entries to what a view shows of them.
 
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -101,6 +102,7 @@ impl Encoder {
     ) -> Result<Chunk, ReadError> {
         let page = store.read(thread, after, usize::MAX, bytes)?;
         let mut chunk = Draft::new(after);
+        chunk.folded = page.folded(after);
         let upto = self.sieve.upto();
         self.row(page.entries.into_iter().take_while(|entry| entry.seq <= upto), &mut chunk);
         Ok(chunk.finish())
@@ -130,7 +132,12 @@ impl Encoder {
     ) -> Result<Chunk, ReadError> {
         let page = store.read(thread, after, usize::MAX, bytes)?;
         let mut chunk = Draft::new(after);
+        // Also where the entry itself was folded into a later one.
+        let is_last = page.entries.last().is_none_or(|last| last.seq >= upto);
         self.row(page.entries.into_iter().take_while(|entry| entry.seq <= upto), &mut chunk);
+        if is_last {
+            chunk.last = chunk.last.max(upto);
+        }
         Ok(chunk.finish())
     }
 
@@ -163,6 +170,11 @@ impl Encoder {
             // A browser's EventSource keeps `error` for itself.
             let name = if kind == "error" { "thread-error" } else { kind.as_ref() };
             let epoch = self.epoch;
+            if entry.from < entry.seq {
+                let (from, to) = (entry.from, entry.seq);
+                let _ =
+                    write!(out.text, "event: folded\ndata: {{\"from\":{from},\"to\":{to}}}\n\n");
+            }
             let _ = write!(out.text, "id: {epoch}.{}\nevent: {name}\ndata: ", entry.seq);
             out.text.push_str(event);
             out.text.push_str("\n\n");
@@ -251,11 +263,12 @@ struct Draft {
     last: u64,
     text: String,
     ends: Vec<(u64, usize)>,
+    folded: Option<RangeInclusive<u64>>,
 }
 
 impl Draft {
     fn new(after: u64) -> Self {
-        Self { after, last: after, text: String::new(), ends: Vec::new() }
+        Self { after, last: after, text: String::new(), ends: Vec::new(), folded: None }
     }
 
     /// What is shown of the last entry ends here.
@@ -266,7 +279,8 @@ impl Draft {
     fn finish(mut self) -> Chunk {
         // It is kept for as long as someone has not taken it; what it grew by is not.
         self.text.shrink_to_fit();
-        let bytes = Bytes::from(self.text);
-        Chunk { after: self.after, last: self.last, bytes, ends: self.ends }
+        let Self { after, last, text, ends, folded } = self;
+        let bytes = Bytes::from(text);
+        Chunk { after, last, bytes, ends, folded }
     }
 }

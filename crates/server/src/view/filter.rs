@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
+use memchr::memmem::Finder;
 use selvedge_protocol::journal::{Kind, Visibility};
 use selvedge_protocol::json::{Doc, Node, from_utf8};
 use selvedge_store::Entry;
@@ -154,6 +156,10 @@ impl Sieve {
         if leading.is_some_and(|kind| !self.filter.needs_the_past() && !self.wants(kind)) {
             return None;
         }
+        if let Some(kind) = leading.filter(|kind| self.lets_through(kind) && is_plain(event, kind))
+        {
+            return Some(Cow::Borrowed(kind));
+        }
         let doc = Doc::parse(event).ok()?;
         let root = doc.root();
         let kind = root.get("kind")?.str()?;
@@ -166,6 +172,18 @@ impl Sieve {
             && thoughts_pass(filter, root, &kind)
             && participants_pass(filter, root);
         passes.then_some(kind)
+    }
+
+    /// Whether events of a kind pass that participants may see, whatever else they hold.
+    fn lets_through(&self, kind: &str) -> bool {
+        let filter = &self.filter;
+        filter.tasks.is_empty()
+            && filter.without.is_empty()
+            && filter.participants.is_empty()
+            && filter.sees >= Visibility::Participants
+            && !kind.starts_with("internal:")
+            && kind != "thought-stream"
+            && self.wants(kind)
     }
 
     fn wants(&self, kind: &str) -> bool {
@@ -211,6 +229,15 @@ impl Sieve {
             None => self.filter.prompts == Prompts::Included && is_prompt(event),
         }
     }
+}
+
+/// Whether an event that begins with its kind is surely of that kind and for participants: it says
+/// neither again, nor who may see it, in whatever spelling.
+fn is_plain(event: &str, kind: &str) -> bool {
+    static SAYS: LazyLock<[Finder<'static>; 3]> =
+        LazyLock::new(|| ["\"kind\"", "\"visibility\"", "\\u"].map(Finder::new));
+    let rest = event.as_bytes().get("{\"kind\":\"".len() + kind.len()..).unwrap_or_default();
+    SAYS.iter().all(|word| word.find(rest).is_none())
 }
 
 /// Whether a user said it.

@@ -1,5 +1,7 @@
 //! One reader of a view: the resume contract, as a stream of bytes.
 
+use std::ops::RangeInclusive;
+use std::pin::{Pin, pin};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +11,14 @@ use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::quote;
 use selvedge_store::{Edge, End, Store, ThreadRef};
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::{Encoder, Next, PIECE, Shown, View};
+use super::readers::Seat;
+use super::{Chunk, Encoder, Next, PIECE, Shown, View};
 use crate::app::{Closing, Lag};
 use crate::metrics::{Metrics, Resync, Rung, Standing};
+use crate::seldom::Seldom;
 use crate::{App, Error, ErrorCode};
 
 /// Proxies close what is silent; ten seconds is safe with all of them.
@@ -82,6 +87,8 @@ pub(crate) struct Reader {
     told: u64,
     /// Its own encoder, while it catches up.
     own: Option<Encoder>,
+    /// The next page, made while the last one is written.
+    coming: Option<JoinHandle<Result<(Encoder, Chunk), Error>>>,
     skip: usize,
     /// Control frames to send first.
     first: Vec<String>,
@@ -94,10 +101,19 @@ pub(crate) struct Reader {
     /// When it last had no need of the journal.
     fresh: Instant,
     heartbeat: Instant,
+    /// Runs out at the next heartbeat at the latest, and is not wound up for each event.
+    clock: Pin<Box<Sleep>>,
     closing: watch::Receiver<Closing>,
+    closed: Seldom<()>,
     metrics: Arc<Metrics>,
     standing: Standing,
+    /// Where it is seen among the others.
+    seat: Option<Seat>,
     manner: Manner,
+    /// Entries that are one now, of which it had seen some.
+    inside: Option<RangeInclusive<u64>>,
+    /// The same, if it cannot be told of them.
+    refused: Option<RangeInclusive<u64>>,
     ended: bool,
 }
 
@@ -107,6 +123,13 @@ enum Manner {
     Ours,
     /// It gets events and nothing else, and comes again by its protocol's own means.
     Plain,
+}
+
+/// What a reader waited for.
+enum News {
+    Some,
+    /// Nothing for so long that it is to be told so.
+    None,
 }
 
 impl Reader {
@@ -141,6 +164,21 @@ impl Reader {
                 quote(snapshot)
             ));
         }
+        // What it saw is a part of what is one entry now, and comes next.
+        let inside = match seen {
+            0 => None,
+            _ => store.folded(thread, seen)?,
+        };
+        if let Some(folded) = &inside {
+            first.push(format!(
+                "event: folded\ndata: {{\"requested\":\"{}.{seen}\",\"from\":{},\"to\":{},\
+                 \"snapshot\":{}}}\n\n",
+                thread.epoch,
+                folded.start(),
+                folded.end(),
+                quote(snapshot)
+            ));
+        }
         // Primes the reader's id, so that it can resume even if nothing else arrives.
         let own_id = match skip {
             0 => format!("{}.{seen}", thread.epoch),
@@ -149,6 +187,12 @@ impl Reader {
         first.push(format!("retry: 1000\nid: {own_id}\n\n"));
         let edge = view.tail.watch();
         let now = Instant::now();
+        let closing = app.closing();
+        let mut closes = closing.clone();
+        let closed = Seldom::new(async move {
+            // It fails only where the server is gone, and the reader with it.
+            let _ = closes.wait_for(|closing| *closing == Closing::Now).await;
+        });
         Ok(Self {
             store,
             view,
@@ -156,6 +200,7 @@ impl Reader {
             seen,
             told: seen,
             own: None,
+            coming: None,
             skip,
             first,
             caught_up: false,
@@ -164,10 +209,15 @@ impl Reader {
             past: head,
             fresh: now,
             heartbeat: now + HEARTBEAT,
-            closing: app.closing(),
+            clock: Box::pin(sleep_until(now + HEARTBEAT)),
+            closing,
+            closed,
             metrics: app.metrics().clone(),
             standing: Standing::new(app.metrics().clone()),
+            seat: None,
             manner: Manner::Ours,
+            inside,
+            refused: None,
             ended: false,
         })
     }
@@ -175,8 +225,16 @@ impl Reader {
     /// Without our control events, for readers who would not know them.
     pub(crate) fn plainly(mut self) -> Self {
         self.manner = Manner::Plain;
+        // A text half of which it has would come whole, without a word about it.
+        self.refused = self.inside.take();
         self.first.clear();
         self.caught_up = true;
+        self
+    }
+
+    /// Listed as whoever makes the request that is answered now, in the thread of that id.
+    pub(crate) fn seated(mut self, app: &App, thread: Option<&str>) -> Self {
+        self.seat = Seat::take(app.readers(), thread, &self.view, (self.seen, self.told));
         self
     }
 
@@ -190,21 +248,24 @@ impl Reader {
         if self.ended {
             return None;
         }
-        let mut closing = self.closing.clone();
-        let mut edge = self.edge.clone();
-        let bytes = tokio::select! {
-            biased;
-            // It fails only where the tail is gone, and that is held by the view.
-            Ok(edge) = edge.wait_for(|edge| edge.end.is_some()) => {
-                let renamed = edge.end == Some(End::Renamed);
-                drop(edge);
-                Ok(self.resync(if renamed { Resync::Promoted } else { Resync::Deleted }))
-            }
-            _ = closing.wait_for(|closing| *closing == Closing::Now) => Ok(self.resync(Resync::Shutdown)),
-            bytes = self.bytes() => bytes,
-        };
+        if let Some(folded) = self.refused.take() {
+            self.ended = true;
+            return Some(Err(Error::folded(&folded)));
+        }
+        let bytes = self.bytes().await;
         self.ended |= bytes.is_err();
         Some(bytes)
+    }
+
+    /// Why it cannot go on, if so.
+    fn interrupted(&self) -> Option<Resync> {
+        let edge = self.edge.borrow();
+        match edge.end {
+            Some(End::Deleted) => Some(Resync::Deleted),
+            Some(End::Renamed) => Some(Resync::Promoted),
+            None if edge.rewritten != self.view.rewritten => Some(Resync::Rewritten),
+            None => (*self.closing.borrow() == Closing::Now).then_some(Resync::Shutdown),
+        }
     }
 
     /// Tells the reader why it ends, and to come again where it stands if it can.
@@ -227,34 +288,43 @@ impl Reader {
             return Ok(Bytes::from(self.first.drain(..).collect::<String>()));
         }
         loop {
+            if let Some(reason) = self.interrupted() {
+                return Ok(self.resync(reason));
+            }
             if self.lags() {
                 return Ok(self.resync(Resync::Lag));
             }
-            let next = match (self.skip, &self.own) {
+            let next = match (self.skip, &self.own, &self.coming) {
                 _ if self.seen >= self.upto => Next::Nothing,
                 // What is shared may go on beyond its end.
                 _ if self.upto < u64::MAX => Next::Behind,
-                (0, None) => self.view.next(self.seen),
+                (0, None, None) => self.view.next(self.seen),
                 _ => Next::Behind,
             };
             match next {
                 Next::Bytes(shown) => {
-                    self.standing.at(Rung::Live);
+                    self.stand(Rung::Live);
                     self.fresh = Instant::now();
                     if let Some(bytes) = self.take(shown) {
                         return Ok(bytes);
                     }
                 }
                 Next::Behind => {
-                    self.standing.at(Rung::Journal);
-                    let shown = self.page().await?;
+                    self.stand(Rung::Journal);
+                    let Some(shown) = self.page().await? else {
+                        return Ok(self.resync(Resync::Rewritten));
+                    };
+                    // What was taken out meanwhile is not to be shown any more.
+                    if self.interrupted().is_some() {
+                        continue;
+                    }
                     if let Some(bytes) = self.take(shown) {
                         return Ok(bytes);
                     }
                 }
                 Next::Nothing if !self.caught_up => {
                     self.caught_up = true;
-                    self.standing.at(Rung::Live);
+                    self.stand(Rung::Live);
                     let frame = format!(
                         "event: caught-up\ndata: {{\"cursor\":\"{}.{}\"}}\n\n",
                         self.view.thread.epoch, self.seen
@@ -262,19 +332,13 @@ impl Reader {
                     return Ok(Bytes::from(self.position() + &frame));
                 }
                 Next::Nothing => {
-                    let seen = self.seen;
-                    let over = seen >= self.upto;
-                    self.standing.at(Rung::Live);
-                    let news = self.edge.wait_for(|edge| edge.head > seen && !over);
-                    let news = timeout_at(self.heartbeat, news).await.map(|edge| edge.is_ok());
+                    self.stand(Rung::Live);
+                    let news = self.news().await?;
                     // Whatever comes now, it missed nothing until now.
                     self.fresh = Instant::now();
                     match news {
-                        Ok(true) => {}
-                        Ok(false) => {
-                            return Err(Error::new(ErrorCode::NotFound, "the thread is gone"));
-                        }
-                        Err(_) => {
+                        News::Some => {}
+                        News::None => {
                             let position = self.position();
                             let beat = if position.is_empty() { ":\n\n".into() } else { position };
                             return Ok(Bytes::from(beat));
@@ -285,9 +349,46 @@ impl Reader {
         }
     }
 
+    /// Waits for something to tell.
+    async fn news(&mut self) -> Result<News, Error> {
+        let (seen, over) = (self.seen, self.seen >= self.upto);
+        let rewritten = self.view.rewritten;
+        let news = self.edge.wait_for(|edge| {
+            edge.head > seen && !over || edge.end.is_some() || edge.rewritten != rewritten
+        });
+        let mut news = pin!(news);
+        loop {
+            return tokio::select! {
+                biased;
+                news = &mut news => match news {
+                    Ok(_) => Ok(News::Some),
+                    Err(_) => Err(Error::new(ErrorCode::NotFound, "the thread is gone")),
+                },
+                () = &mut self.closed => Ok(News::Some),
+                () = &mut self.clock => {
+                    // Something was sent since it was wound up.
+                    if Instant::now() < self.heartbeat {
+                        self.clock.as_mut().reset(self.heartbeat);
+                        continue;
+                    }
+                    self.clock.as_mut().reset(self.heartbeat + HEARTBEAT);
+                    Ok(News::None)
+                }
+            };
+        }
+    }
+
+    /// Moves it to a rung.
+    fn stand(&mut self, rung: Rung) {
+        self.standing.at(rung);
+        if let Some(seat) = &self.seat {
+            seat.on(rung);
+        }
+    }
+
     /// Whether it is further behind than it may be.
     fn lags(&mut self) -> bool {
-        let behind = self.view.tail.head().saturating_sub(self.seen);
+        let behind = self.edge.borrow().head.saturating_sub(self.seen);
         if behind == 0 || self.seen < self.past || self.upto < u64::MAX {
             self.fresh = Instant::now();
             return false;
@@ -302,13 +403,22 @@ impl Reader {
             return String::new();
         }
         self.told = self.seen;
+        self.show();
         format!("id: {}.{}\n\n", self.view.thread.epoch, self.seen)
+    }
+
+    /// Shows where it stands.
+    fn show(&self) {
+        if let Some(seat) = &self.seat {
+            seat.at(self.seen, self.told);
+        }
     }
 
     /// Goes on to what was looked at; gives the bytes, if it shows anything.
     fn take(&mut self, shown: Shown) -> Option<Bytes> {
         self.seen = shown.seen;
         self.told = shown.told.unwrap_or(self.told);
+        self.show();
         if shown.bytes.is_empty() {
             return None;
         }
@@ -316,14 +426,53 @@ impl Reader {
         Some(shown.bytes)
     }
 
-    /// Catches up a page from the journal.
-    async fn page(&mut self) -> Result<Shown, Error> {
+    /// Catches up a page from the journal; none if what it has read was folded meanwhile.
+    async fn page(&mut self) -> Result<Option<Shown>, Error> {
         self.metrics.pages.add(1);
         self.metrics.lag.observe(self.view.tail.head().saturating_sub(self.seen));
-        let (store, view, seen, skip) =
-            (self.store.clone(), self.view.clone(), self.seen, self.skip);
+        let seen = self.seen;
         let own = self.own.take();
-        let run = move || -> Result<_, Error> {
+        let coming = self.coming.take().unwrap_or_else(|| self.prepare(seen, own));
+        // Kept while it is waited for: whoever asks may give up and ask again.
+        let made = self.coming.insert(coming).await;
+        self.coming = None;
+        let (own, chunk) = match made {
+            Ok(result) => result?,
+            Err(error) => return Err(Error::new(ErrorCode::Internal, error.to_string())),
+        };
+        self.skip = 0;
+        let told = self.inside.take();
+        if chunk.folded.is_some() && chunk.folded != told {
+            return Ok(None);
+        }
+        // Back to what all readers share, as soon as it has what comes next. Whoever has come so far
+        // that the ring has the rest can let the others have what it remembers.
+        let shares = |view: &View| matches!(view.next(chunk.last), Next::Bytes(_) | Next::Nothing);
+        self.own = match own {
+            own if !own.needs_the_past() || self.upto == u64::MAX && shares(&self.view) => None,
+            own if self.upto == u64::MAX && self.view.reaches(chunk.last) => {
+                self.view.adopt(own, chunk.last);
+                None
+            }
+            own => Some(own),
+        };
+        // While this is written the next can be made.
+        if !self.view.reaches(chunk.last) && chunk.last < self.upto {
+            let own = self.own.take();
+            self.coming = Some(self.prepare(chunk.last, own));
+        }
+        Ok(Some(chunk.after(seen)))
+    }
+
+    /// Makes the page after an entry, where nothing else waits for the disk; with what it remembers
+    /// of the past, or else going through it first.
+    fn prepare(
+        &self,
+        seen: u64,
+        own: Option<Encoder>,
+    ) -> JoinHandle<Result<(Encoder, Chunk), Error>> {
+        let (store, view, skip) = (self.store.clone(), self.view.clone(), self.skip);
+        tokio::task::spawn_blocking(move || {
             let mut own = match own {
                 Some(own) => own,
                 None => {
@@ -338,20 +487,7 @@ impl Reader {
                 }
             };
             let chunk = own.page(&store, &view.thread, seen, PIECE)?;
-            if own.needs_the_past() {
-                view.catch_up(&store)?;
-            }
             Ok((own, chunk))
-        };
-        let (own, chunk) = match tokio::task::spawn_blocking(run).await {
-            Ok(result) => result?,
-            Err(error) => return Err(Error::new(ErrorCode::Internal, error.to_string())),
-        };
-        self.skip = 0;
-        // Back to what all readers share, as soon as it has what comes next.
-        let shared = self.upto == u64::MAX
-            && matches!(self.view.next(chunk.last), Next::Bytes(_) | Next::Nothing);
-        self.own = if shared || !own.needs_the_past() { None } else { Some(own) };
-        Ok(chunk.after(seen))
+        })
     }
 }

@@ -311,8 +311,15 @@ async fn the_same_message_again_in_its_context_is_the_same_task() {
     let site = site().await;
     let once = message("hi", json!({"contextId": "c"}));
     let first = call(&site, None, "SendMessage", once.clone()).await;
-    let again = call(&site, None, "SendMessage", once).await;
-    assert_eq!(first["result"]["task"]["id"], again["result"]["task"]["id"]);
+    let mut otherwise = once.clone();
+    otherwise["configuration"] = json!({"returnImmediately": true});
+    for again in [once, otherwise] {
+        let again = call(&site, None, "SendMessage", again).await;
+        assert_eq!(first["result"]["task"]["id"], again["result"]["task"]["id"]);
+    }
+    idle(&site).await;
+    let (_, thread) = site.get("/api/threads/c").await;
+    assert_eq!(thread["tasks"].as_array().unwrap().len(), 1, "nobody answers it again: {thread}");
     let other = sent(&site, "hi", json!({"contextId": "c"})).await;
     assert_ne!(first["result"]["task"]["id"], other["id"]);
 }

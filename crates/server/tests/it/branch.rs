@@ -227,3 +227,32 @@ async fn a_diff_tells_what_each_side_came_to() {
     assert_eq!(all["left"]["summary"]["messages"], 2, "who may see more is told more");
     assert!(!diff.to_string().contains("hidden"));
 }
+
+#[tokio::test]
+async fn a_branch_knows_its_parent_and_its_title_and_is_in_the_tree() {
+    let site = Site::start().await;
+    site.thread("t").await;
+    site.post("/api/threads/t/events", "{\"kind\":\"a\"}{\"kind\":\"b\"}").await;
+    site.post("/api/threads/t/fork", r#"{"id":"f","at":2,"title":"Another way"}"#).await;
+    site.post("/api/threads/f/fork", r#"{"id":"g"}"#).await;
+    let (_, state) = site.get("/api/threads/f").await;
+    assert_eq!((&state["parent"], &state["forkedAt"]), (&"t".into(), &2.into()));
+    assert_eq!(state["title"], "Another way");
+    let (_, state) = site.get("/api/threads/t").await;
+    assert_eq!((&state["parent"], &state["forkedAt"]), (&Value::Null, &Value::Null));
+
+    let tree = async |id: &str| {
+        let (status, answer) = site.get(&format!("/api/threads/{id}/branches")).await;
+        assert_eq!(status.as_u16(), 200, "{answer}");
+        let all = answer["threads"].as_array().unwrap().iter();
+        json!(all.map(|one| json!([one["id"], one["parent"], one["at"]])).collect::<Vec<_>>())
+    };
+    let all = json!([["t", null, null], ["f", 0, 2], ["g", 1, 4]]);
+    assert_eq!((tree("t").await, tree("g").await), (all.clone(), all));
+    site.post("/api/threads/f/promote", r#"{"old":"before"}"#).await;
+    assert_eq!(tree("t").await, json!([["before", null, null], ["t", 0, 2], ["g", 1, 4]]));
+    let (_, state) = site.get("/api/threads/t").await;
+    assert_eq!(state["parent"], "before");
+    let (status, _) = site.get("/api/threads/none/branches").await;
+    assert_eq!(status.as_u16(), 404);
+}

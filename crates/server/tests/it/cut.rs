@@ -1,58 +1,13 @@
 //! Streams through a proxy that cuts connections anywhere, also inside a frame: readers who resume
 //! see the same as those who were never cut.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+pub(crate) mod proxy;
+
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-
+use self::proxy::proxy;
 use crate::site::{Site, http};
-
-/// Listens, and passes on some bytes of every answer before it cuts the connection.
-async fn proxy(upstream: String) -> (SocketAddr, Arc<AtomicU64>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let cuts = Arc::new(AtomicU64::new(0));
-    let counted = cuts.clone();
-    tokio::spawn(async move {
-        loop {
-            let (mut client, _) = listener.accept().await.unwrap();
-            let upstream = upstream.clone();
-            let nth = counted.fetch_add(1, Ordering::Relaxed);
-            tokio::spawn(async move {
-                let mut server = TcpStream::connect(upstream).await.unwrap();
-                let (mut from, mut to) = server.split();
-                let (mut asks, mut answers) = client.split();
-                // Somewhere in the first kilobytes, each time elsewhere.
-                let mut left = 300 + (nth * 7919 + 13) % 4001;
-                let mut up = [0; 4096];
-                let mut down = [0; 512];
-                loop {
-                    tokio::select! {
-                        n = asks.read(&mut up) => match n {
-                            Ok(n) if n > 0 => to.write_all(&up[..n]).await.unwrap(),
-                            _ => return,
-                        },
-                        n = from.read(&mut down) => match n {
-                            Ok(n) if n > 0 => {
-                                let n = n.min(left as usize);
-                                left -= n as u64;
-                                if answers.write_all(&down[..n]).await.is_err() || left == 0 {
-                                    return;
-                                }
-                            }
-                            _ => return,
-                        },
-                    }
-                }
-            });
-        }
-    });
-    (address, cuts)
-}
 
 /// Follows until so many events were shown, connecting again after every cut.
 async fn follow(url: String, count: usize) -> Vec<String> {
@@ -92,7 +47,7 @@ async fn cut_readers_see_what_others_see() {
     const EVENTS: usize = 300;
     let site = Site::start().await;
     site.thread("t").await;
-    let (proxy, cuts) = proxy(site.url.trim_start_matches("http://").to_owned()).await;
+    let (proxy, cuts) = proxy(site.url.trim_start_matches("http://").to_owned(), 300..4301).await;
     let mut readers = Vec::new();
     for (view, count) in [("", EVENTS + 3), ("?dialect=ai-sdk-stream", EVENTS + 4)] {
         for _ in 0..4 {

@@ -77,6 +77,7 @@ async fn threads_are_listed_by_what_they_are() {
         "/api/inbox?kind=x",
         "/api/inbox?order=x",
         "/api/usage?by=x",
+        "/api/usage?order=x",
         "/api/usage?from=yesterday",
         "/api/usage?after=x.y",
         "/api/search",
@@ -106,6 +107,30 @@ async fn what_was_said_is_found_with_its_place() {
         let (status, _) = site.get(&format!("/api/search?q={hostile}")).await;
         assert!(matches!(status.as_u16(), 200 | 400), "{hostile}");
     }
+}
+
+#[tokio::test]
+async fn a_list_tells_who_works_and_what_it_cost() {
+    let site = Site::start().await;
+    site.thread("t").await;
+    let turn = |agent: &str, kind: &str| {
+        json!([
+            {"kind": "task-created", "taskId": agent, "agentId": agent, "initiator": "user"},
+            {"kind": kind, "taskId": agent, "agentId": agent,
+                "usage": {"input_tokens": 10, "output_tokens": 5, "cost": 0.25}},
+        ])
+    };
+    for (agent, kind) in [("first", "step-finished"), ("second", "step-finished"), ("third", "x")] {
+        site.post("/api/threads/t/events", &turn(agent, kind).to_string()).await;
+    }
+    let said = r#"{"kind":"message","role":"user","author":"ada","content":"hi"}"#;
+    site.post("/api/threads/t/events", said).await;
+    let listed = |answer: &serde_json::Value| answer["threads"][0]["lastWords"] == "hi";
+    let answer = until(&site, "/api/threads", listed).await;
+    let thread = &answer["threads"][0];
+    let agents = ["first", "second", "third"].map(|id| json!({"id": id, "name": null}));
+    assert_eq!(thread["agents"], json!(agents), "whoever only said something is no agent");
+    assert_eq!((&thread["tokens"], &thread["cost"]), (&json!(30), &json!(0.5)));
 }
 
 #[tokio::test]
@@ -143,4 +168,34 @@ async fn a_deleted_thread_is_gone_and_its_id_is_free() {
     assert_eq!(page["entries"].as_array().unwrap().len(), 2, "a branch keeps its past");
     let again = site.thread("t").await;
     assert_ne!(again, epoch, "a cursor of the old one is not taken for one of the new");
+}
+
+#[tokio::test]
+async fn the_end_of_a_journal_comes_with_the_threads_line() {
+    let site = Site::start().await;
+    let body = json!({"id": "t", "title": "Cloth", "agents": ["weaver", "dyer"]});
+    site.post("/api/threads", body.to_string()).await;
+    let said: Vec<Value> = (0..20)
+        .map(|n| json!({"kind": "message", "role": "user", "content": format!("word {n}")}))
+        .collect();
+    site.post("/api/threads/t/events", json!(said).to_string()).await;
+    let path = "/api/threads/t/events?last=3";
+    let page = until(&site, path, |page| page["thread"]["messages"] == 20).await;
+    let seqs: Vec<u64> =
+        page["entries"].as_array().unwrap().iter().map(|e| e["seq"].as_u64().unwrap()).collect();
+    assert_eq!((seqs, &page["head"]), (vec![21, 22, 23], &json!(23)));
+    assert_eq!(page["cursor"], page["thread"]["cursor"]);
+    let line = &page["thread"];
+    let agents: Vec<&Value> = line["agents"].as_array().unwrap().iter().map(|a| &a["id"]).collect();
+    assert_eq!((&line["title"], agents), (&json!("Cloth"), vec![&json!("weaver"), &json!("dyer")]));
+    let (_, all) = site.get("/api/threads/t/events?last=1000").await;
+    assert_eq!(all["entries"].as_array().unwrap().len(), 23);
+    for wrong in ["last=0", "last=some", "last=10001"] {
+        let (status, answer) = site.get(&format!("/api/threads/t/events?{wrong}")).await;
+        assert_eq!(
+            (status.as_u16(), &answer["error"]["code"]),
+            (400, &json!("bad_parameter")),
+            "{wrong}"
+        );
+    }
 }

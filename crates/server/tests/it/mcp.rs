@@ -17,6 +17,7 @@ use selvedge_agents::{Agent, Desk};
 use selvedge_server::Options;
 use serde_json::{Value, json};
 
+use crate::cut::proxy::proxy;
 use crate::site::{Site, answer, http, key};
 
 fn options() -> Options {
@@ -120,4 +121,45 @@ async fn whoever_listens_hears_that_a_thread_has_changed() {
         let event = r#"{"kind":"message","role":"user","content":"x"}"#;
         site.post("/api/threads/t/events", event).await;
     }
+}
+
+#[tokio::test]
+async fn a_client_that_is_cut_off_calls_again_and_nothing_is_said_twice() {
+    let site = Site::start_with(options(), &[]).await.0;
+    let (proxy, _) = proxy(site.url.trim_start_matches("http://").to_owned(), 100..4101).await;
+    let url = format!("http://{proxy}/mcp");
+    let (mut said, mut cuts) = (0, 0);
+    while cuts < 20 {
+        said += 1;
+        let arguments = json!({"thread": "t", "text": format!("word {said}"),
+                               "message": format!("m-{said}")});
+        let arguments = arguments.as_object().cloned().unwrap();
+        loop {
+            let config = StreamableHttpClientTransportConfig::with_uri(url.clone());
+            let transport = StreamableHttpClientTransport::with_client(http(), config);
+            let call = async {
+                let how = ClientLifecycleMode::Initialize;
+                let client = ().serve_with_lifecycle(transport, how).await.ok()?;
+                let params = CallToolRequestParams::new("send_message");
+                let params = params.with_arguments(arguments.clone());
+                client.call_tool(params).await.ok()?.structured_content
+            };
+            // A client that hears nothing any more was cut off, too.
+            match tokio::time::timeout(Duration::from_secs(10), call).await {
+                Ok(Some(told)) => {
+                    assert_eq!(told["messages"][0]["text"], "hi", "{told}");
+                    break;
+                }
+                _ => cuts += 1,
+            }
+        }
+    }
+    let (_, state) = site.get("/api/threads/t").await;
+    let of = |kind: &str| -> Vec<&str> {
+        let all = state["messages"].as_array().unwrap().iter();
+        all.filter(|one| one["type"] == kind).map(|one| one["text"].as_str().unwrap()).collect()
+    };
+    let words: Vec<String> = (1..=said).map(|nth| format!("word {nth}")).collect();
+    assert_eq!(of("user-message"), words);
+    assert_eq!(of("assistant-message"), vec!["hi"; said]);
 }

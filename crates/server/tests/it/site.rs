@@ -289,7 +289,7 @@ pub(crate) fn calling_bob() -> Agent {
         Rule { when: "go".to_owned(), lines: go, ..Rule::default() },
         Rule { lines: other, ..Rule::default() },
     ];
-    let script = Script { name: "script".to_owned(), rules, pace: Duration::ZERO };
+    let script = Script { name: "script".to_owned(), rules, ..Script::default() };
     let mut ada = Agent::new("ada", Arc::new(script));
     ada.tools = vec![Arc::new(tool("ask_bob", Doer::Agent { id: "bob".to_owned() }))];
     ada

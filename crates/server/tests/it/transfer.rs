@@ -141,3 +141,37 @@ async fn a_source_in_another_dialect_may_stand_among_events() {
     let (_, page) = site.get("/api/threads/t/events").await;
     assert_eq!(page["head"], appended["last"]);
 }
+
+#[tokio::test]
+async fn what_a_dialect_has_no_place_for_is_named_by_entry() {
+    let site = Site::start().await;
+    site.thread("t").await;
+    let events = r#"[
+        {"kind":"task-created","taskId":"k","agentId":"a","initiator":"user"},
+        {"kind":"content-delta","taskId":"k","agentId":"a","delta":"hello","index":0}]"#;
+    site.post("/api/threads/t/events", events).await;
+    let (status, report) = site.get("/api/threads/t/loss?dialect=a2a").await;
+    assert_eq!((status.as_u16(), &report["dialect"]), (200, &"a2a".into()), "{report}");
+    let losses = report["losses"].as_array().unwrap();
+    assert_eq!(report["count"], losses.len());
+    let lost = |seq: u64, pointer: &str| {
+        losses.iter().any(|loss| loss["seq"] == seq && loss["pointer"] == pointer)
+    };
+    assert!(lost(3, "/index") && !lost(3, "/delta"), "{report}");
+    let (_, part) = site.get("/api/threads/t/loss?dialect=a2a&at=2&limit=1").await;
+    assert_eq!((&part["at"], part["losses"].as_array().unwrap().len()), (&2.into(), 1));
+    for dialect in ["journal", "thread-protocol"] {
+        let (_, none) = site.get(&format!("/api/threads/t/loss?dialect={dialect}")).await;
+        assert_eq!((&none["count"], &none["losses"]), (&0.into(), &serde_json::json!([])));
+    }
+    let (status, _) = site.get("/api/threads/t/loss?dialect=latin").await;
+    assert_eq!(status.as_u16(), 400);
+
+    // What came in another dialect is named as it stood there.
+    let source = r#"[{"id":"m","role":"system","parts":[{"type":"text","text":"be kind"}]}]"#;
+    site.post("/api/import?thread=m&dialect=ai-sdk-messages", source).await;
+    let (_, report) = site.get("/api/threads/m/loss?dialect=a2a").await;
+    let lost = report["losses"].as_array().unwrap().iter();
+    let lost: Vec<_> = lost.map(|loss| loss["pointer"].as_str().unwrap()).collect();
+    assert!(lost.contains(&"/parts/0/text"), "{report}");
+}

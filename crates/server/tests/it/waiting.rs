@@ -246,7 +246,12 @@ async fn a_budget_that_is_reached_is_urgent_and_what_was_spent_is_told() {
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     };
-    assert_eq!(used["usage"], json!([row]));
+    let mut used = used;
+    let latency = used["usage"][0]["latency"].take();
+    assert_eq!(latency, used["latency"]);
+    assert!(latency["millis"].as_u64() >= latency["slowest"].as_u64(), "{latency}");
+    used["usage"][0].as_object_mut().unwrap().remove("latency");
+    assert_eq!((&used["usage"], &used["errors"]), (&json!([row]), &json!([])));
     let (_, by) = site.get("/api/usage?by=thread,day&thread=t").await;
     assert_eq!((&by["usage"][0]["thread"], &by["usage"][0]["day"]), (&json!("t"), &used["to"]));
     assert_eq!(by["usage"][0].get("agent"), None);

@@ -61,7 +61,7 @@ pub(super) async fn of_agent(
 
 /// Refuses an agent that is not here.
 pub(super) fn known(app: &App, agent: &str) -> Result<(), Error> {
-    let member = app.options().agents.as_ref().and_then(|desk| desk.member(agent));
+    let member = app.desk().and_then(|desk| desk.member(agent));
     match member {
         Some(_) => Ok(()),
         None => {
@@ -83,7 +83,7 @@ pub(super) fn extended(caller: &Caller) -> Result<Answer, Fault> {
     let path = caller.agent.as_ref().map(|agent| format!("/a2a/agents/{agent}"));
     let entry = path.as_deref().map_or(Entry::Both("/a2a"), Entry::Rpc);
     let mut card = card(app, &caller.base, agent, entry);
-    let members = app.options().agents.iter().flat_map(|desk| desk.members());
+    let members = app.desk().into_iter().flat_map(|desk| desk.members());
     let mut more = Vec::new();
     for member in members {
         if Some(member.id()) != agent {

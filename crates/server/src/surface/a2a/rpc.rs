@@ -4,6 +4,7 @@ use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use http::{HeaderMap, header};
+use selvedge_protocol::json::text::has_lone_surrogate;
 use selvedge_protocol::json::{Doc, Node};
 
 use super::answer::{Answer, Binding};
@@ -80,7 +81,7 @@ pub(super) async fn call(
         Err(error) => return refuse(Fault::new(What::Parse, format!("not JSON: {error}"))),
     };
     let root = doc.root();
-    let id = root.get("id").filter(|id| id.is_string() || id.f64().is_some());
+    let id = root.get("id").filter(|id| is_id(*id));
     let id = id.map_or("null", Node::raw).to_owned();
     let binding = Binding::Rpc(id.clone());
     let (operation, version) = match operation(root) {
@@ -101,6 +102,11 @@ pub(super) async fn call(
     })
 }
 
+/// Whether a request can be told by it: half a character cannot be said again.
+fn is_id(id: Node<'_, '_>) -> bool {
+    id.f64().is_some() || (id.is_string() && !has_lone_surrogate(id.body()))
+}
+
 /// Which operation a request names, in which version.
 fn operation(root: Node<'_, '_>) -> Result<(Operation, Version), Fault> {
     let wrong = |message: &str| Fault::new(What::Request, message);
@@ -110,8 +116,7 @@ fn operation(root: Node<'_, '_>) -> Result<(Operation, Version), Fault> {
     if !root.get("jsonrpc").is_some_and(|version| version.is("2.0")) {
         return Err(wrong("`jsonrpc` must be \"2.0\""));
     }
-    let is_id = |id: Node<'_, '_>| id.is_string() || id.is_null() || id.f64().is_some();
-    if root.get("id").is_some_and(|id| !is_id(id)) {
+    if root.get("id").is_some_and(|id| !is_id(id) && !id.is_null()) {
         return Err(wrong("`id` must be a string or a number"));
     }
     let Some(method) = root.get("method").and_then(Node::str) else {

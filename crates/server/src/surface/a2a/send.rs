@@ -1,7 +1,8 @@
 //! Sending a message: a new task, or an answer to one that waits.
 
+use selvedge_protocol::journal::fold::TaskState;
 use selvedge_protocol::json::{Doc, Node, quote};
-use selvedge_store::{Appended, Create, InboxKind, Key, Store, Within};
+use selvedge_store::{Appended, Create, InboxKind, Key, Store, Task, Within};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
@@ -11,6 +12,7 @@ use super::caller::{Caller, Version};
 use super::fault::{Fault, What};
 use super::message::{Sent, Wait};
 use super::push;
+use super::request::member;
 use super::snapshot::{self, Artifacts, Found, Shown, find};
 use crate::surface::native::acts::auths::authenticate;
 use crate::surface::native::acts::inputs::{Reply, give};
@@ -40,8 +42,9 @@ pub(super) async fn send(caller: &Caller, params: Node<'_, '_>) -> Result<Answer
     let task = snapshot::at(caller, &said.found, None, shown).await?;
     let (found, version, own) = (said.found.clone(), caller.version, task.clone());
     if said.is_new && sent.wait == Wait::Rest {
+        let (of, after) = (&said.found.thread, found.after);
         let reply = move |store: &Store| snapshot::reply(store, &found, &own, version);
-        if let Some(message) = caller.app.blocking(reply).await? {
+        if let Some(message) = caller.app.reading(of, after, reply).await? {
             return Ok(Answer::Json(told(message, "message", version)));
         }
     }
@@ -99,10 +102,11 @@ fn event(sent: &Sent) -> String {
     event
 }
 
-/// The same message again, in the same context, is the same request.
+/// The same message again, in the same context, is the same request, however it is to be answered.
 fn key(sent: &Sent, params: Node<'_, '_>) -> Option<Key> {
     sent.context.as_ref().or(sent.task.as_ref())?;
-    let digest: [u8; 32] = Sha256::digest(params.raw().as_bytes()).into();
+    let message = member(params, "message")?;
+    let digest: [u8; 32] = Sha256::digest(message.raw().as_bytes()).into();
     let short: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let id: String =
         Sha256::digest(sent.id.as_bytes()).iter().take(12).map(|b| format!("{b:02x}")).collect();
@@ -117,8 +121,10 @@ async fn to_agent(caller: &Caller, sent: &Sent, params: Node<'_, '_>) -> Result<
         let message = "`contextId` must have 1 to 256 bytes and no control characters";
         return Err(Fault::at("/message/contextId", message));
     }
-    let wanted = caller.principal.thread(&id);
-    let thread = app.blocking(move |store| Ok(store.thread(&wanted)?)).await?;
+    let thread = match sent.context {
+        Some(_) => app.find_thread(&caller.principal.thread(&id)).await?,
+        None => None,
+    };
     let mut before = Vec::new();
     if thread.is_none() {
         before.push(format!("{{\"kind\":\"thread-created\",\"contextId\":{}}}", quote(&id)));
@@ -138,9 +144,31 @@ async fn to_agent(caller: &Caller, sent: &Sent, params: Node<'_, '_>) -> Result<
     };
     let aimed = Aimed { ids: TaskIds::Minted, task: None };
     let (appended, said) = say_aimed(app, &caller.principal, saying, aimed).await?;
-    let task = said.tasks.into_iter().map(|(task, _)| task).chain(said.resumed).next();
-    let task = task.ok_or_else(|| snapshot::broken("the message made no task"))?;
-    placed(caller, &task, &appended).await
+    match said.tasks.into_iter().next() {
+        Some((task, agent)) if !appended.duplicate => Ok(begun(id, task, agent, appended)),
+        made => {
+            let task = made.map(|(task, _)| task).or_else(|| said.resumed.into_iter().next());
+            let task = task.ok_or_else(|| snapshot::broken("the message made no task"))?;
+            placed(caller, &task, &appended).await
+        }
+    }
+}
+
+/// A task that was just made: nobody has to look for it.
+fn begun(context: String, id: String, agent: String, appended: Appended) -> Said {
+    let task = Task {
+        id,
+        parent: None,
+        agent: Some(agent),
+        initiator: Some("user".to_owned()),
+        model: None,
+        state: TaskState::Created,
+        began: (appended.last, appended.at),
+        ended: None,
+    };
+    let before = appended.first.saturating_sub(1);
+    let found = Found { context, thread: appended.thread, task, after: before };
+    Said { found, before, is_new: true }
 }
 
 /// Where agents are not told apart by `to`, there is nothing to say about it.

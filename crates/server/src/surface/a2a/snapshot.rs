@@ -72,8 +72,9 @@ pub(super) async fn at(
 ) -> Result<Value, Fault> {
     let (kind, version) =
         (caller.kind(&found.context, &found.task.id, found.after), caller.version);
+    let (of, after) = (found.thread.clone(), found.after);
     let (found, relay) = (found.clone(), Relay::new(version, caller.extension, &found.task.id));
-    let folded = caller.app.blocking(move |store| {
+    let folded = caller.app.reading(&of, after, move |store| {
         let upto = match upto.or(found.task.ended.map(|(seq, _)| seq)) {
             Some(upto) => upto,
             None => store.head(&found.thread)?,

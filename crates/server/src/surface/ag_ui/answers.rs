@@ -94,7 +94,8 @@ pub(super) async fn given(
         };
         given.map_err(|error| error.at(pointer.clone()))?;
     }
-    Ok(answers.iter().map(|answer| answer.item.seq).min().unwrap_or(0))
+    // All of them were asked when the client had them.
+    Ok(answers.iter().map(|answer| answer.item.seq).max().unwrap_or(0))
 }
 
 /// The body for the native API: what an answer says, or that there is none.

@@ -6,6 +6,7 @@ use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Node, Raw};
 use serde_json::{Value, json};
 
+use crate::surface::native::messages::checked_id;
 use crate::surface::native::threads::{named_id, text_member};
 use crate::{Error, ErrorCode};
 
@@ -98,11 +99,7 @@ impl<'a> Message<'a> {
             return Err(wrong("a message must be an object", &pointer));
         }
         let text = |name: &str| text_member(node, name).map_err(|error| error.within(&pointer));
-        let id = text("id")?.unwrap_or_default();
-        if id.is_empty() || id.len() > 200 || id.contains(|c: char| c.is_control()) {
-            let message = "`id` must have 1 to 200 bytes and no control characters";
-            return Err(wrong(message, &format!("{pointer}/id")));
-        }
+        let id = checked_id(text("id")?.unwrap_or_default(), "id", &pointer)?;
         let role = match text("role")?.as_deref() {
             Some("user") => Role::User,
             Some("tool") => Role::Tool,
@@ -129,6 +126,9 @@ impl<'a> Message<'a> {
         });
         let content = said.as_ref().and_then(|said| said.get("content")).map(Raw::to_owned);
         let content = content.filter(|content| !matches!(&**content, "\"\"" | "[]"));
+        let given = self.node.some("content");
+        let content =
+            content.filter(|_| given.is_some_and(|own| own.is_string() || own.is_array()));
         let (Some(said), Some(content)) = (said, content) else {
             let message = "`content` must be a text or an array of parts, and say something";
             return Err(wrong(message, &format!("{}/content", self.pointer)));

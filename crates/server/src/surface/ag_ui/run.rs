@@ -3,12 +3,14 @@
 //! Invariant: what a client gets is one run, begun first and ended last, with its own id, however
 //! often the task behind it has waited.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
 use selvedge_protocol::dialect::Id as DialectId;
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::{Raw, quote};
@@ -21,7 +23,7 @@ use super::snapshot::messages;
 use crate::auth::Principal;
 use crate::extract::Payload;
 use crate::query::Query;
-use crate::surface::asked::{began, root_of, unfinished};
+use crate::surface::asked::{began, beside, root_of, unfinished};
 use crate::surface::native::messages::{Saying, opening, plain, receivers, say};
 use crate::surface::native::stream::{event_stream, filter};
 use crate::surface::native::threads::body_object;
@@ -32,17 +34,21 @@ use crate::{App, Error, ErrorCode};
 /// New messages that one run may bring.
 const MESSAGES: usize = 64;
 
-/// A stretch of a task that a client follows.
+/// What a client follows: a stretch of a task, or of each one that answers.
 struct Followed {
     thread: ThreadRef,
-    task: String,
-    began: u64,
-    /// The last entry that the client has.
-    after: u64,
+    stretches: Vec<Stretch>,
     /// What was said before, for who does not have it.
     prelude: Option<String>,
     /// Calls whose results the client brought.
     known: Vec<String>,
+}
+
+/// A task, the entry that began it, and the last entry that the client has.
+struct Stretch {
+    task: String,
+    began: u64,
+    after: u64,
 }
 
 /// `POST /ag-ui`
@@ -78,11 +84,17 @@ async fn resumed(
 ) -> Result<Followed, Error> {
     let after = answers::given(app, principal, input, answers).await?;
     let thread = app.thread(&principal.thread(&input.thread)).await?;
-    let task = answers.first().and_then(|answer| answer.item.task.clone()).unwrap_or_default();
-    let task = root_of(app, &thread, task).await?;
-    let began = began(app, &thread, &task).await?.unwrap_or(after);
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for answer in answers {
+        let task = answer.item.task.clone().unwrap_or_default();
+        let task = root_of(app, &thread, task).await?;
+        if stretches.iter().all(|own| own.task != task) {
+            let began = began(app, &thread, &task).await?.unwrap_or(after);
+            stretches.push(Stretch { task, began, after });
+        }
+    }
     let known = answers.iter().filter_map(|answer| answer.call.clone()).collect();
-    Ok(Followed { thread, task, began, after, prelude: None, known })
+    Ok(Followed { thread, stretches, prelude: None, known })
 }
 
 /// Says what is new in the client's messages; none if nothing is.
@@ -134,21 +146,21 @@ async fn said(
     };
     let (appended, said) = say(app, principal, saying).await?;
     let thread = appended.thread;
-    let (task, began, after) = match (said.tasks.first(), said.resumed.first()) {
-        (Some((task, _)), _) => {
-            // The tasks come last.
-            let after = appended.last.saturating_sub(said.tasks.len() as u64);
-            (task.clone(), after + 1, after)
-        }
-        (None, Some(task)) => {
-            let after = appended.first.saturating_sub(1);
-            let began = began(app, &thread, task).await?.unwrap_or(appended.first);
-            (task.clone(), began, after)
-        }
-        (None, None) => return Err(Error::new(ErrorCode::Internal, "nobody answers the message")),
-    };
-    let known = Vec::new();
-    Ok(Some(Followed { thread, task, began, after, prelude: None, known }))
+    // The tasks come last.
+    let first = appended.last.saturating_sub(said.tasks.len() as u64) + 1;
+    let new = said.tasks.into_iter().zip(first..);
+    let mut stretches: Vec<Stretch> = new
+        .map(|((task, _), began)| Stretch { task, began, after: began.saturating_sub(1) })
+        .collect();
+    for task in said.resumed {
+        let after = appended.first.saturating_sub(1);
+        let began = began(app, &thread, &task).await?.unwrap_or(appended.first);
+        stretches.push(Stretch { task, began, after });
+    }
+    if stretches.is_empty() {
+        return Err(Error::new(ErrorCode::Internal, "nobody answers the message"));
+    }
+    Ok(Some(Followed { thread, stretches, prelude: None, known: Vec::new() }))
 }
 
 /// Whether the journal has a message that one of some agents answers.
@@ -181,14 +193,23 @@ async fn join(
     input: &Input<'_>,
 ) -> Result<Response, Error> {
     let thread = app.thread(&principal.thread(&input.thread)).await?;
-    let turn = unfinished(app, &thread).await?.pop();
-    let upto = turn.as_ref().map(|task| task.began.0.saturating_sub(1));
+    let turn = match unfinished(app, &thread).await?.pop() {
+        Some(task) => {
+            let all = beside(app, &thread, task.began.0).await?;
+            let is_there = all.iter().any(|(own, _)| *own == task.id);
+            // It may have begun with its first word.
+            if is_there { all } else { vec![(task.id, task.began.0)] }
+        }
+        None => Vec::new(),
+    };
+    let upto = turn.first().map(|(_, began)| began.saturating_sub(1));
     let snapshot = messages(app, &thread, kind.clone(), upto).await?;
     let snapshot = json!({ "type": "MESSAGES_SNAPSHOT", "messages": snapshot }).to_string();
-    if let Some(task) = turn {
-        let (began, after) = (task.began.0, task.began.0.saturating_sub(1));
-        let prelude = Some(snapshot);
-        let followed = Followed { thread, task: task.id, began, after, prelude, known: Vec::new() };
+    if !turn.is_empty() {
+        let stretch =
+            |(task, began): (String, u64)| Stretch { task, began, after: began.saturating_sub(1) };
+        let stretches = turn.into_iter().map(stretch).collect();
+        let followed = Followed { thread, stretches, prelude: Some(snapshot), known: Vec::new() };
         return follow(app, kind, input, followed).await;
     }
     let names = Names::of(input);
@@ -199,24 +220,73 @@ async fn join(
     Ok(event_stream(Body::from(out)))
 }
 
-/// A stretch of a task as a run.
+/// Stretches of tasks as one run, one after the other: the journal has what the later ones said
+/// meanwhile.
 async fn follow(
     app: &App,
     kind: Kind,
     input: &Input<'_>,
     followed: Followed,
 ) -> Result<Response, Error> {
-    let Followed { thread, task, began, after, prelude, known } = followed;
-    let place = Place { cursor: Cursor { epoch: thread.epoch, seq: after }, records: 0 };
-    let turn = Turn {
-        id: input.thread.clone(),
-        thread,
-        after: began.saturating_sub(1),
-        tasks: vec![task],
-        until: Until::RestNow,
-    };
+    let Followed { thread, stretches, prelude, known } = followed;
+    let count = stretches.len();
     let bracket = Bracket { names: Names::of(input), prelude, known, ..Bracket::default() };
-    turn.told(app, kind, Start::After(place), bracket.writing(), Ending::Told).await
+    let bracket = Arc::new(Mutex::new(bracket));
+    let turn = |Stretch { task, began, after }: Stretch| {
+        let place = Place { cursor: Cursor { epoch: thread.epoch, seq: after }, records: 0 };
+        let turn = Turn {
+            id: input.thread.clone(),
+            thread: thread.clone(),
+            after: began.saturating_sub(1),
+            tasks: vec![task],
+            until: Until::RestNow,
+        };
+        (turn, Start::After(place))
+    };
+    let mut turns = stretches.into_iter().map(turn);
+    let Some((first, start)) = turns.next() else {
+        return Err(Error::new(ErrorCode::Internal, "nobody answers the message"));
+    };
+    let response = first.told(app, kind.clone(), start, writing(&bracket), Ending::Told).await?;
+    let (parts, body) = response.into_parts();
+    let (app, own) = (app.clone(), bracket.clone());
+    let later = stream::iter(turns.collect::<Vec<_>>().into_iter().zip(1..)).then(
+        move |((turn, start), before): (_, usize)| {
+            let (app, kind, bracket) = (app.clone(), kind.clone(), own.clone());
+            async move {
+                // One that was cut off is the last.
+                if lock(&bracket).outcomes.len() < before {
+                    return stream::empty().boxed();
+                }
+                match turn.told(&app, kind, start, writing(&bracket), Ending::Told).await {
+                    Ok(response) => response.into_body().into_data_stream().boxed(),
+                    Err(error) => stream::once(async { Err(axum::Error::new(error)) }).boxed(),
+                }
+            }
+        },
+    );
+    let end = stream::once(async move {
+        let mut out = String::new();
+        let mut bracket = lock(&bracket);
+        if bracket.outcomes.len() == count {
+            bracket.end(&mut out);
+        }
+        Ok(Bytes::from(out))
+    });
+    let body = body.into_data_stream().chain(later.flatten()).chain(end);
+    Ok(Response::from_parts(parts, Body::from_stream(body)))
+}
+
+fn lock(bracket: &Mutex<Bracket>) -> MutexGuard<'_, Bracket> {
+    bracket.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How one stretch is written.
+fn writing(bracket: &Arc<Mutex<Bracket>>) -> Writing {
+    let (own, shared) = (bracket.clone(), bracket.clone());
+    let frame = move |frame: &Frame<'_>, out: &mut String| lock(&own).frame(frame, out);
+    let end = move |_: &mut String| lock(&shared).rest();
+    Writing { frame: Box::new(frame), end: Box::new(end) }
 }
 
 /// What a client calls its run.
@@ -263,47 +333,43 @@ struct Bracket {
     prelude: Option<String>,
     known: Vec<String>,
     started: bool,
-    ended: bool,
+    /// Whether the encoder is in a run: a task has several where it or a subagent waited.
+    open: bool,
+    /// Whether that has but begun.
+    bare: bool,
+    /// How the latest of those ended. Here they are one run.
+    held: Option<Value>,
+    /// How each stretch ended.
+    outcomes: Vec<Option<Value>>,
 }
 
 impl Bracket {
-    fn writing(self) -> Writing {
-        let shared = Arc::new(Mutex::new(self));
-        let own = shared.clone();
-        let frame = move |frame: &Frame<'_>, out: &mut String| {
-            own.lock().unwrap_or_else(PoisonError::into_inner).frame(frame, out);
-        };
-        let end = move |out: &mut String| {
-            shared.lock().unwrap_or_else(PoisonError::into_inner).end(out);
-        };
-        Writing { frame: Box::new(frame), end: Box::new(end) }
-    }
-
     fn frame(&mut self, frame: &Frame<'_>, out: &mut String) {
         let data = frame.data;
         match kind_of(data) {
-            "RUN_STARTED" if self.started => {}
             "RUN_STARTED" => {
-                let event: Value = serde_json::from_str(data).unwrap_or_default();
-                self.start(event.get("timestamp"), out);
+                (self.open, self.bare) = (true, true);
+                if !self.started {
+                    let event: Value = serde_json::from_str(data).unwrap_or_default();
+                    self.start(event.get("timestamp"), out);
+                }
             }
             // What the run before it left, which its reader had then.
-            _ if !self.started || self.ended => {}
-            // The task went on since; here it is one run.
-            "RUN_FINISHED" if !frame.id.is_empty() && waits(data) => {}
-            "RUN_FINISHED" => {
-                self.ended = true;
-                let mut event: Value = serde_json::from_str(data).unwrap_or_default();
-                event["threadId"] = json!(self.names.thread);
-                event["runId"] = json!(self.names.run);
-                push(&event.to_string(), out);
+            _ if !self.open => {}
+            "RUN_FINISHED" | "RUN_ERROR" => {
+                self.open = false;
+                // Where a turn rests, its encoder may open and close a run that nothing is in.
+                let is_ending = self.bare && frame.id.is_empty() && self.held.is_some();
+                if !is_ending {
+                    self.held = serde_json::from_str(data).ok();
+                }
             }
-            "RUN_ERROR" => {
-                self.ended = true;
-                push(data, out);
+            kind => {
+                (self.bare, self.held) = (false, None);
+                if kind != "TOOL_CALL_RESULT" || !self.is_known(data) {
+                    push(data, out);
+                }
             }
-            "TOOL_CALL_RESULT" if self.is_known(data) => {}
-            _ => push(data, out),
         }
     }
 
@@ -320,26 +386,55 @@ impl Bracket {
         self.known.iter().any(|call| data.contains(&format!("\"toolCallId\":{}", quote(call))))
     }
 
+    /// A stretch is over, or waits.
+    fn rest(&mut self) {
+        self.open = false;
+        self.outcomes.push(self.held.take());
+    }
+
     fn end(&mut self, out: &mut String) {
         if !self.started {
             self.start(None, out);
         }
-        if !self.ended {
-            push(&self.names.finished(), out);
+        let told = outcome(std::mem::take(&mut self.outcomes));
+        match told {
+            Some(mut event) => {
+                if event["type"] == "RUN_FINISHED" {
+                    event["threadId"] = json!(self.names.thread);
+                    event["runId"] = json!(self.names.run);
+                }
+                push(&event.to_string(), out);
+            }
+            None => push(&self.names.finished(), out),
         }
     }
+}
+
+/// How several stretches ended together: with a failure of one, else with all that is waited for.
+fn outcome(all: Vec<Option<Value>>) -> Option<Value> {
+    let mut all: Vec<Value> = all.into_iter().flatten().collect();
+    if let Some(at) = all.iter().position(|event| event["type"] == "RUN_ERROR") {
+        return Some(all.swap_remove(at));
+    }
+    let listed = |name: &str| -> Vec<Value> {
+        let lists = all.iter().filter_map(|event| event["outcome"][name].as_array());
+        lists.flatten().cloned().collect()
+    };
+    let (interrupts, pending) = (listed("interrupts"), listed("pendingToolCallIds"));
+    let waits = |event: &Value| event["outcome"]["type"] == "interrupt";
+    let mut own = all.iter().find(|event| waits(event)).or(all.last())?.clone();
+    if !interrupts.is_empty() {
+        own["outcome"]["interrupts"] = json!(interrupts);
+    } else if !pending.is_empty() {
+        own["outcome"]["pendingToolCallIds"] = json!(pending);
+    }
+    Some(own)
 }
 
 /// The type of an event, which comes first in it.
 fn kind_of(event: &str) -> &str {
     let rest = event.strip_prefix("{\"type\":\"").unwrap_or("");
     rest.split('"').next().unwrap_or("")
-}
-
-/// Whether a run ended with something that is waited for.
-fn waits(finished: &str) -> bool {
-    let interrupted = "\"outcome\":{\"type\":\"interrupt\"";
-    finished.contains(interrupted) || finished.contains("\"pendingToolCallIds\":[")
 }
 
 fn push(data: &str, out: &mut String) {

@@ -113,10 +113,10 @@ async fn spoken(
     said: Said,
 ) -> Result<(Appended, Vec<String>), Error> {
     let wanted = principal.thread(id);
-    let thread = app.blocking(move |store| Ok(store.thread(&wanted)?)).await?;
+    let thread = app.find_thread(&wanted).await?;
     let is_new = thread.is_none();
     // A model that is an agent here is whom the request is for; else it is but a wish.
-    let desk = app.options().agents.as_ref();
+    let desk = app.desk();
     let named = model.filter(|name| desk.is_some_and(|desk| desk.member(name).is_some()));
     let mut to = receivers(app, thread, named.map(|name| vec![name])).await?;
     // A response is one agent's.

@@ -2,7 +2,8 @@
 //! that run at the client.
 
 use selvedge_agents::fits;
-use selvedge_protocol::json::{Doc, Node, quote};
+use selvedge_protocol::journal::{Event, Kind};
+use selvedge_protocol::json::{Doc, Node, from_utf8, quote};
 use selvedge_store::{InboxItem, InboxKind, ThreadRef};
 
 use super::follow::Followed;
@@ -11,6 +12,9 @@ use crate::auth::Principal;
 use crate::surface::asked::{Asked as Waiting, asked as waiting_in, began, root_of, word};
 use crate::surface::native::acts::inputs::{Reply, give};
 use crate::{App, Error, ErrorCode};
+
+/// Bytes of the journal that are looked through at once for an answer.
+const PAGE: usize = 1 << 20;
 
 /// An answer to a question that waits.
 struct Answer {
@@ -40,10 +44,11 @@ pub(super) async fn given(
                 let (item, body) = (one.item.clone(), said.body(one)?);
                 answers.push(Answer { item, body, pointer });
             }
-            None => before.push(said.id(&last.id, &call)),
+            None => before.extend(said.ids(&last.id, &call)),
         }
     }
-    let after = answers.iter().map(|answer| answer.item.seq).min();
+    // All of them were asked when the client had them.
+    let after = answers.iter().map(|answer| answer.item.seq).max();
     let asked_by = answers.first().map(|answer| answer.item.clone());
     for Answer { item, body, pointer } in answers {
         let doc = Doc::parse(&body).map_err(|error| wrong(&error.to_string(), &pointer))?;
@@ -67,7 +72,13 @@ pub(super) async fn given(
     let after = after.unwrap_or(item.seq);
     let root = root_of(app, &thread, item.task.unwrap_or_default()).await?;
     let began = began(app, &thread, &root).await?.unwrap_or(after);
-    Ok(Followed { thread, task: root, began, after })
+    let turn = Followed::whole(app, thread, root, began).await?;
+    let after = match turn.tasks.len() {
+        ..=1 => after,
+        // Others have gone on meanwhile, and the client has that.
+        _ => before_answer(app, &turn.thread, &item.id, item.seq).await?.unwrap_or(after),
+    };
+    Ok(Followed { after, ..turn })
 }
 
 /// What a part says to what was asked for its call.
@@ -112,7 +123,13 @@ impl Said {
         message: &str,
         call: &str,
     ) -> Option<&'w Waiting> {
-        let of_call = |one: &&Waiting| one.event.str("toolCallId").is_some_and(|own| own == call);
+        // Where several agents answer, calls of the others are named with their tasks.
+        let of_call = |one: &&Waiting| {
+            let task = one.item.task.as_deref().unwrap_or_default();
+            let within = call.strip_prefix(task).and_then(|rest| rest.strip_prefix('/'));
+            let own = one.event.str("toolCallId");
+            own.is_some_and(|own| own == call || within == Some(&*own))
+        };
         match self {
             Self::Approval { id, .. } => waiting.iter().find(|one| one.item.id == *id),
             Self::Output(..) => {
@@ -125,11 +142,12 @@ impl Said {
         }
     }
 
-    /// What the question was called, if it waits no more.
-    fn id(&self, message: &str, call: &str) -> String {
+    /// What the question may have been called, if it waits no more: after its call, which has its
+    /// task before it where that is another one's than the message's.
+    fn ids(&self, message: &str, call: &str) -> Vec<String> {
         match self {
-            Self::Approval { id, .. } => id.clone(),
-            Self::Output(..) => format!("{message}/{call}"),
+            Self::Approval { id, .. } => vec![id.clone()],
+            Self::Output(..) => vec![format!("{message}/{call}"), call.to_owned()],
         }
     }
 
@@ -157,6 +175,31 @@ impl Said {
             .map_err(|misfit| wrong(&misfit.message, &format!("{at}{}", misfit.pointer)))?;
         Ok(format!("{{\"value\":{output}}}"))
     }
+}
+
+/// The entry before the answer to a question.
+async fn before_answer(
+    app: &App,
+    thread: &ThreadRef,
+    question: &str,
+    mut after: u64,
+) -> Result<Option<u64>, Error> {
+    let (thread, question) = (thread.clone(), question.to_owned());
+    let find = move |store: &selvedge_store::Store| loop {
+        let entries = store.read(&thread, after, usize::MAX, PAGE)?.entries;
+        let Some(last) = entries.last() else { return Ok(None) };
+        after = last.seq;
+        for entry in &entries {
+            let Ok(doc) = Doc::parse(from_utf8(&entry.event).unwrap_or("")) else { continue };
+            let Some(event) = Event::parse(doc.root()) else { continue };
+            let answers = event.kind() == Kind::InputReceived
+                && event.str("inputId").is_some_and(|own| own == question);
+            if answers {
+                return Ok(Some(entry.seq.saturating_sub(1)));
+            }
+        }
+    };
+    app.blocking(find).await
 }
 
 /// The latest of some questions, answered or not.

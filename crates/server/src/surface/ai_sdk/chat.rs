@@ -11,13 +11,13 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::answers;
-use super::follow::{Followed, Leaving, Manner, follow, is_running};
+use super::follow::{Followed, Leaving, Manner, follow};
 use super::request::{Asked, Message, Role, Trigger, wrong};
 use super::rewind::{Again, rewind};
 use crate::auth::Principal;
 use crate::extract::{Id, Payload};
 use crate::query::Query;
-use crate::surface::asked::{began, unfinished};
+use crate::surface::asked::{began, running, unfinished};
 use crate::surface::native::acts::cancel::stop_task;
 use crate::surface::native::messages::{Saying, opening, plain, receivers, say};
 use crate::surface::native::stream::filter;
@@ -107,7 +107,7 @@ pub(super) async fn said(
     tell(app, principal, asked, before, (&last.id, &event), to).await
 }
 
-/// Says a message to agents; the turn is the first one's.
+/// Says a message to agents; the turn is of all who answer.
 pub(super) async fn tell(
     app: &App,
     principal: &Principal,
@@ -131,15 +131,18 @@ pub(super) async fn tell(
     let (appended, said) = say(app, principal, saying).await?;
     let thread = appended.thread;
     match (said.tasks.first(), said.resumed.first()) {
-        (Some((task, _)), _) => {
+        (Some(_), _) => {
             // The tasks come last.
             let after = appended.last.saturating_sub(said.tasks.len() as u64);
-            Ok(Followed { thread, task: task.clone(), began: after + 1, after })
+            let tasks = said.tasks.into_iter().map(|(task, _)| task).collect();
+            Ok(Followed { thread, tasks, began: after + 1, after })
         }
         (None, Some(task)) => {
             let after = appended.first.saturating_sub(1);
             let began = began(app, &thread, task).await?.unwrap_or(appended.first);
-            Ok(Followed { thread, task: task.clone(), began, after })
+            let whole = Followed::whole(app, thread, task.clone(), began).await?;
+            // Those who answered with it have told their part.
+            Ok(Followed { tasks: vec![task.clone()], after, ..whole })
         }
         (None, None) => Err(Error::new(ErrorCode::Internal, "nobody answers the message")),
     }
@@ -172,8 +175,7 @@ pub(super) async fn turn_of(
     for agent in to {
         let task = format!("{message}/{agent}");
         if let Some(began) = began(app, thread, &task).await? {
-            let (thread, after) = (thread.clone(), began.saturating_sub(1));
-            return Ok(Some(Followed { thread, task, began, after }));
+            return Followed::whole(app, thread.clone(), task, began).await.map(Some);
         }
     }
     Ok(None)
@@ -213,8 +215,10 @@ pub(super) async fn history(
     let thread = app.thread(&principal.thread(&id)).await?;
     if version == super::OLDEST {
         // It would add the whole message to the part that it has, when it resumes.
-        let running = unfinished(&app, &thread).await?.into_iter().filter(is_running);
-        filter.without = running.map(|task| task.id).collect();
+        for task in running(&app, &thread).await? {
+            let turn = Followed::whole(&app, thread.clone(), task.id, task.began.0).await?;
+            filter.without.extend(turn.tasks);
+        }
     }
     let how = format!("dialect=ai-sdk-messages&for=ai@{version}");
     exported(&app, &Query::new(Some(&how)), id, thread, filter, None).await

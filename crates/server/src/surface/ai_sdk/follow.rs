@@ -4,6 +4,7 @@
 //! Invariant: a stream that begins with the turn is the whole message, so a client that lost some
 //! of it can begin anew.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,27 +14,43 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use selvedge_protocol::dialect::Id as DialectId;
 use selvedge_protocol::journal::Cursor;
-use selvedge_protocol::journal::fold::TaskState;
-use selvedge_store::{Task, ThreadRef};
+use selvedge_store::ThreadRef;
 
 use crate::auth::Principal;
 use crate::extract::Id;
 use crate::query::Query;
-use crate::surface::asked::unfinished;
+use crate::surface::asked::{beside, running};
 use crate::surface::native::acts::cancel::stop_task;
 use crate::surface::native::stream::filter;
 use crate::turn::{Frame, Turn, Until, Writing};
 use crate::view::{Format, Kind, Place, Start};
 use crate::{App, Error};
 
-/// A turn that a client follows.
+/// A turn that a client follows: of all who answer a message.
 pub(super) struct Followed {
     pub(super) thread: ThreadRef,
-    /// The task, and the entry that began it.
-    pub(super) task: String,
+    /// The tasks, and the entry that began the first.
+    pub(super) tasks: Vec<String>,
     pub(super) began: u64,
     /// The last entry that the client has.
     pub(super) after: u64,
+}
+
+impl Followed {
+    /// The turn that a task is part of, from its start.
+    pub(super) async fn whole(
+        app: &App,
+        thread: ThreadRef,
+        task: String,
+        began: u64,
+    ) -> Result<Self, Error> {
+        let all = beside(app, &thread, began).await?;
+        // It may have begun with its first word.
+        let all = if all.iter().any(|(own, _)| *own == task) { all } else { vec![(task, began)] };
+        let began = all.first().map_or(began, |(_, began)| *began);
+        let tasks = all.into_iter().map(|(task, _)| task).collect();
+        Ok(Self { thread, tasks, began, after: began.saturating_sub(1) })
+    }
 }
 
 /// How a client wants to follow a turn.
@@ -63,19 +80,14 @@ pub(super) async fn resume(
     let query = Query::new(query.as_deref());
     let version = super::version(&query, &headers)?;
     let wanted = principal.thread(&id);
-    let thread = app.blocking(move |store| Ok(store.thread(&wanted)?)).await?;
+    let thread = app.find_thread(&wanted).await?;
     let Some(thread) = thread else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    let running = unfinished(&app, &thread).await?.into_iter().rfind(is_running);
-    let Some(task) = running else { return Ok(StatusCode::NO_CONTENT.into_response()) };
-    let (began, after) = (task.began.0, task.began.0.saturating_sub(1));
-    let followed = Followed { thread, task: task.id, began, after };
+    let Some(task) = running(&app, &thread).await?.pop() else {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
+    let followed = Followed::whole(&app, thread, task.id, task.began.0).await?;
     let manner = Manner { version, leaving: Leaving::Nothing };
     follow(&app, &principal, &query, &id, followed, manner).await
-}
-
-/// Whether a turn goes on without anyone's doing.
-pub(super) fn is_running(task: &Task) -> bool {
-    !matches!(task.state, TaskState::WaitingInput | TaskState::WaitingAuth)
 }
 
 /// A turn as chunks.
@@ -87,7 +99,7 @@ pub(super) async fn follow(
     followed: Followed,
     manner: Manner,
 ) -> Result<Response, Error> {
-    let Followed { thread, task, began, after } = followed;
+    let Followed { thread, tasks, began, after } = followed;
     let format = Format::Version(DialectId::AiSdkStream, super::spelled(manner.version));
     let kind = Kind { format, filter: filter(query, principal)? };
     let place = Place { cursor: Cursor { epoch: thread.epoch, seq: after }, records: 0 };
@@ -95,14 +107,14 @@ pub(super) async fn follow(
         app: app.clone(),
         principal: principal.clone(),
         thread: id.to_owned(),
-        task: task.clone(),
+        tasks: tasks.clone(),
         done: Arc::new(AtomicBool::new(manner.leaving == Leaving::Nothing)),
     };
     let turn = Turn {
         id: id.to_owned(),
         thread,
         after: began.saturating_sub(1),
-        tasks: vec![task],
+        tasks,
         until: Until::RestNow,
     };
     let mut response = turn.written(app, kind, Start::After(place), writing(leaver)).await?;
@@ -115,9 +127,16 @@ pub(super) async fn follow(
 fn writing(leaver: Leaver) -> Writing {
     let open = Arc::new(AtomicBool::new(false));
     let (was_open, done) = (open.clone(), leaver.done.clone());
+    let mut parts = HashSet::new();
     let frame = move |frame: &Frame<'_>, out: &mut String| {
         let _until_dropped = &leaver;
         match kind_of(frame.data) {
+            "text-start" | "reasoning-start" => {
+                parts.insert(id_of(frame.data).to_owned());
+            }
+            // Its reader, who came in the middle of it, would fail.
+            "text-delta" | "reasoning-delta" if !parts.contains(id_of(frame.data)) => return,
+            "text-end" | "reasoning-end" if !parts.remove(id_of(frame.data)) => return,
             "start" => open.store(true, Ordering::Relaxed),
             "finish" | "abort" => open.store(false, Ordering::Relaxed),
             _ => {}
@@ -142,12 +161,18 @@ fn kind_of(chunk: &str) -> &str {
     rest.split('"').next().unwrap_or("")
 }
 
+/// The id of a part's chunk, which comes second in it.
+fn id_of(chunk: &str) -> &str {
+    let rest = chunk.split_once("\"id\":\"").map_or("", |(_, rest)| rest);
+    rest.split('"').next().unwrap_or("")
+}
+
 /// Stops the turn of a client that went away, if that is what it wants.
 struct Leaver {
     app: App,
     principal: Principal,
     thread: String,
-    task: String,
+    tasks: Vec<String>,
     /// Whether there is nothing to be stopped.
     done: Arc<AtomicBool>,
 }
@@ -158,11 +183,13 @@ impl Drop for Leaver {
             return;
         }
         let (app, principal) = (self.app.clone(), self.principal.clone());
-        let (thread, task) = (self.thread.clone(), self.task.clone());
+        let (thread, tasks) = (self.thread.clone(), self.tasks.clone());
         tokio::spawn(async move {
-            let reason = Some("the client went away".to_owned());
-            // It may be over by now; then there is nothing to stop.
-            let _ = stop_task(&app, &principal, (&thread, &task), reason).await;
+            for task in tasks {
+                let reason = Some("the client went away".to_owned());
+                // It may be over by now; then there is nothing to stop.
+                let _ = stop_task(&app, &principal, (&thread, &task), reason).await;
+            }
         });
     }
 }

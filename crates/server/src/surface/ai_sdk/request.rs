@@ -4,6 +4,7 @@ use selvedge_protocol::dialect::{self, DecodeOptions, Frames, Start, ai_sdk_mess
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::Node;
 
+use crate::surface::native::messages::checked_id;
 use crate::surface::native::threads::{named_id, text_member};
 use crate::{Error, ErrorCode};
 
@@ -86,11 +87,7 @@ impl<'a> Message<'a> {
         if !node.is_object() {
             return Err(wrong("a message must be an object", &pointer));
         }
-        let id = text("id")?.unwrap_or_default();
-        if id.is_empty() || id.len() > 200 || id.contains(|c: char| c.is_control()) {
-            let message = "`id` must have 1 to 200 bytes and no control characters";
-            return Err(wrong(message, &format!("{pointer}/id")));
-        }
+        let id = checked_id(text("id")?.unwrap_or_default(), "id", &pointer)?;
         let role = match text("role")?.as_deref() {
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,

@@ -39,7 +39,7 @@ pub(super) async fn rewind(
 ) -> Result<Followed, Error> {
     let last = asked.last()?;
     let wanted = principal.thread(&asked.id);
-    let thread = app.blocking(move |store| Ok(store.thread(&wanted)?)).await?;
+    let thread = app.find_thread(&wanted).await?;
     let Some(thread) = thread else { return said(app, principal, asked).await };
     let named = asked.agent.clone().map(|agent| vec![agent]);
     let to = receivers(app, Some(thread.clone()), named).await?;

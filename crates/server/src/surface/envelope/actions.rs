@@ -67,7 +67,7 @@ pub(super) async fn claim(
     if let Some(taken) = &action.taken {
         return Err(claimed(&action.id(), taken));
     }
-    let here = app.options().agents.as_ref().is_some_and(|desk| desk.member(&agent).is_some());
+    let here = app.desk().is_some_and(|desk| desk.member(&agent).is_some());
     let dispatch = if here { Dispatch::Here } else { Dispatch::Elsewhere };
     let events = known.claim(action, &agent, dispatch);
     let task = events.iter().find_map(|event| event.str("taskId")).map(|task| task.into_owned());

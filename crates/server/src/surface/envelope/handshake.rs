@@ -24,7 +24,7 @@ pub(super) fn answer(app: &App) -> Response {
 }
 
 fn ours(app: &App) -> Value {
-    let desk = app.options().agents.as_ref();
+    let desk = app.desk();
     let agents: Vec<Value> = desk
         .into_iter()
         .flat_map(|desk| desk.members().map(move |member| (desk, member.id())))

@@ -35,7 +35,7 @@ const MOST: usize = 100;
 const ID: usize = 200;
 
 /// `POST /envelopes`
-pub(super) async fn receive(
+pub(crate) async fn receive(
     State(app): State<App>,
     Extension(principal): Extension<Principal>,
     RawQuery(query): RawQuery,
@@ -46,7 +46,7 @@ pub(super) async fn receive(
     let query = &Query::new(query.as_deref());
     let body: &[u8] = &body;
     let wait = answers::wait(query, headers, app.options().request_timeout)?;
-    let desk_rules = app.options().agents.as_ref().map(|desk| desk.rules().lineage);
+    let desk_rules = app.desk().map(|desk| desk.rules().lineage);
     let lineage = match query.get("mode") {
         None => desk_rules.unwrap_or(Lineage::Parent),
         Some(name) => Lineage::named(name).ok_or_else(|| {
@@ -64,7 +64,7 @@ pub(super) async fn receive(
     }
     let id = given.unwrap_or_else(|| Uuid::now_v7().to_string());
     let wanted = principal.thread(&id);
-    let thread = app.blocking(move |store| Ok(store.thread(&wanted)?)).await?;
+    let thread = app.find_thread(&wanted).await?;
     let mut arrival = Arrival::new(app, &id, thread, lineage).await?;
     for (i, doc) in docs.iter().enumerate() {
         let pointer = if docs.len() == 1 { String::new() } else { format!("/{i}") };

@@ -13,7 +13,7 @@ const PAGE: usize = 1 << 20;
 
 /// The agents that envelopes can be given to.
 pub(super) fn desk(app: &App) -> Result<&Desk, Error> {
-    app.options().agents.as_ref().ok_or_else(|| {
+    app.desk().ok_or_else(|| {
         let message = "this server runs no agents; configure some, or append events instead";
         Error::new(ErrorCode::NoAgents, message)
     })

@@ -34,7 +34,7 @@ const ANSWERS: usize = 20;
 
 /// `GET /ping`
 pub(super) async fn ping(State(app): State<App>) -> Response {
-    let busy = app.options().agents.as_ref().is_some_and(|desk| desk.is_busy());
+    let busy = app.desk().is_some_and(|desk| desk.is_busy());
     let status = if busy { "HealthyBusy" } else { "Healthy" };
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let body = json!({ "status": status, "time_of_last_update": now.as_secs() }).to_string();

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
+use axum::body::{self, Body};
 use axum::extract::{Request, State};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use http::request::Parts;
+use http::{StatusCode, header};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, Implementation,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
@@ -26,6 +27,11 @@ const INSTRUCTIONS: &str = "Conversations of agents and people, kept as threads.
     `search` find them, `read_thread` shows one, `send_message` says something and waits for the \
     answer, `answer` closes a question that a task waits for.";
 
+/// Bytes of a refusal of the transport's.
+const WORDS: usize = 64 << 10;
+/// How it begins where a body is no request.
+const UNREAD: &str = "fail to deserialize request body";
+
 /// `POST /mcp`
 pub(super) async fn serve(State(app): State<App>, request: Request) -> Response {
     let config = StreamableHttpServerConfig::default()
@@ -37,7 +43,35 @@ pub(super) async fn serve(State(app): State<App>, request: Request) -> Response 
         .with_max_request_body_bytes(app.options().body_bytes);
     let made = move || Ok(Server { app: app.clone() });
     let sessions = Arc::new(NeverSessionManager::default());
-    StreamableHttpService::new(made, sessions, config).handle(request).await.map(Body::new)
+    let service = StreamableHttpService::new(made, sessions, config);
+    let response = service.handle(request).await.map(Body::new);
+    let is_json = response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+    match response.status().is_client_error() && !is_json {
+        true => worded(response).await,
+        false => response,
+    }
+}
+
+/// A refusal of the transport's, which has words only, as JSON-RPC.
+async fn worded(response: Response) -> Response {
+    let mut status = response.status();
+    let text = body::to_bytes(response.into_body(), WORDS).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let (text, code) = match text.trim().strip_prefix(UNREAD) {
+        // It means the body; the media type is right.
+        Some(why) => {
+            status = StatusCode::BAD_REQUEST;
+            let code = if why.contains("JSON-RPC") { -32600 } else { -32700 };
+            (why.trim(), code)
+        }
+        None => (text.trim(), -32600),
+    };
+    let error = json!({ "code": code, "message": text });
+    let body = json!({ "jsonrpc": "2.0", "id": null, "error": error }).to_string();
+    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
 /// One request's server.

@@ -6,8 +6,9 @@ use axum::Extension;
 use axum::extract::{RawQuery, State};
 use rmcp::model::{Tool, ToolAnnotations};
 use selvedge_protocol::json::Doc;
-use selvedge_store::{Create, ThreadKey};
+use selvedge_store::{Create, Key, ThreadKey};
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::turns::{Waits, came_of};
@@ -16,7 +17,7 @@ use crate::auth::{Principal, Scope};
 use crate::extract::Id;
 use crate::surface::native::acts::cancel::stop_task;
 use crate::surface::native::acts::inputs::{Reply, give};
-use crate::surface::native::messages::{Saying, named, receivers, say};
+use crate::surface::native::messages::{Saying, checked_id, named, receivers, say};
 use crate::surface::native::threads::named_id;
 use crate::surface::native::{lists, threads};
 use crate::{App, Error, ErrorCode};
@@ -69,6 +70,8 @@ pub(super) fn list() -> Vec<Tool> {
                 "thread": text("The thread's id; a new one unless told"),
                 "to": { "type": "array", "items": { "type": "string" },
                         "description": "Agents that are to answer; those of the thread unless told" },
+                "message": text("An id of your own for it: sent again to its thread, as after a lost \
+                                 connection, it is said once"),
                 "wait": wait,
             }),
         ),
@@ -162,7 +165,7 @@ async fn send(app: &App, principal: &Principal, arguments: &Value) -> Result<Val
     let id = named_id(optional(arguments, "thread")?, "thread")?;
     let waits = Waits::of(app, arguments)?;
     let key: ThreadKey = principal.thread(&id);
-    let thread = app.blocking(move |store| Ok(store.thread(&key)?)).await?;
+    let thread = app.find_thread(&key).await?;
     let before = thread.is_none().then(|| {
         format!("{{\"kind\":\"thread-created\",\"contextId\":{}}}", Value::from(id.as_str()))
     });
@@ -172,21 +175,31 @@ async fn send(app: &App, principal: &Principal, arguments: &Value) -> Result<Val
         Err(_) => None,
     };
     let to = receivers(app, thread, to).await?;
-    let message = Uuid::now_v7().to_string();
+    let given = optional(arguments, "message")?;
+    let given = given.map(|own| checked_id(own, "message", "")).transpose()?;
+    let message = given.clone().unwrap_or_else(|| Uuid::now_v7().to_string());
     let event = json!({ "kind": "message", "role": "user", "messageId": message, "content": said });
+    let event = event.to_string();
     let saying = Saying {
         thread: &id,
         create: Create::IfMissing,
         before: before.into_iter().collect(),
         message,
-        event: event.to_string(),
         text: Some(said),
         to,
-        key: None,
+        key: given.map(|own| once(&own, &event)),
+        event,
     };
     let (appended, said) = say(app, principal, saying).await?;
     let tasks = said.tasks.into_iter().map(|(task, _)| task).chain(said.resumed).collect();
     came_of(app, principal, (id, appended, tasks), waits).await
+}
+
+/// Lets a message be said once, whoever sends it again.
+fn once(id: &str, event: &str) -> Key {
+    let digest = Sha256::digest(id.as_bytes());
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    Key { text: format!("mcp:{digest}"), digest: Sha256::digest(event.as_bytes()).into() }
 }
 
 async fn answer(app: &App, principal: &Principal, arguments: &Value) -> Result<Value, Error> {

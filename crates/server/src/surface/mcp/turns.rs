@@ -57,7 +57,7 @@ pub(super) async fn came_of(
         let mut turn = selvedge_protocol::journal::fold::State::new();
         state::fold_on(store, &thread, after..head, &mut Sieve::new(filter), &mut turn)?;
         let cursor = Cursor { epoch: thread.epoch, seq: head };
-        Ok(state::json(&own, cursor, head, &turn))
+        Ok(state::json(&own, cursor, head, &turn, state::Origin::Told))
     });
     let told: Value = serde_json::from_str(&told.await?)
         .map_err(|error| Error::new(ErrorCode::Internal, error.to_string()))?;

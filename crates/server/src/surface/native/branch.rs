@@ -9,6 +9,7 @@ use selvedge_protocol::json::{Node, quote};
 use selvedge_store::{
     Append, Appended, Create, Draft, Key, Promote, PromoteError, Promoted, TendError, ThreadRef,
 };
+use serde_json::json;
 
 use super::events::{entries, key, made, now, placed};
 use super::stream::filter;
@@ -73,15 +74,16 @@ pub(crate) async fn branch_off(
     key: Option<Key>,
 ) -> Result<Appended, Error> {
     let Branch { id, parent, from, at } = branch;
-    let mut event = format!(
-        "{{\"kind\":\"thread-created\",\"parentThreadId\":{},\"forkedAt\":{at}",
+    let mut events = format!(
+        "[{{\"kind\":\"thread-created\",\"parentThreadId\":{},\"forkedAt\":{at}}}",
         quote(parent)
     );
+    // It has the title of the thread it came from until another is told.
     if let Some(title) = title {
-        event.push_str(&format!(",\"title\":{}", quote(title)));
+        events.push_str(&format!(",{{\"kind\":\"thread-updated\",\"title\":{}}}", quote(title)));
     }
-    event.push('}');
-    let drafts = Stamp::new(id, now()).events(event.as_bytes())?;
+    events.push(']');
+    let drafts = Stamp::new(id, now()).events(events.as_bytes())?;
     let create = Create::Branch { from, at };
     let mut append = Append::new(principal.thread(id), drafts).creating(create);
     append.key = key;
@@ -181,6 +183,40 @@ fn promoted(id: &str, old: Option<&str>, cursor: Cursor, again: Again) -> Respon
         again == Again::Yes
     );
     placed(cursor, body)
+}
+
+/// Threads of a family that are told.
+const FAMILY: usize = 1000;
+
+/// `GET /api/threads/{id}/branches`: the thread with all that it came from and all that came of
+/// those, the oldest first.
+pub(crate) async fn branches(
+    State(app): State<App>,
+    Extension(principal): Extension<Principal>,
+    Id(id): Id,
+) -> Result<Response, Error> {
+    let thread = app.thread(&principal.thread(&id)).await?;
+    let look = move |store: &selvedge_store::Store| {
+        let kin = store.family(&thread, FAMILY + 1)?;
+        let nums: Vec<i64> = kin.iter().map(|kin| kin.num).collect();
+        Ok((kin, store.glances(&nums)?))
+    };
+    let (kin, glances) = app.blocking(look).await?;
+    let more = kin.len() > FAMILY;
+    let place = |num: i64| kin.iter().position(|kin| kin.num == num);
+    let threads = kin.iter().zip(&glances).take(FAMILY).map(|(kin, glance)| {
+        // By place: a thread that was deleted has no id any more.
+        let parent = kin.parent.and_then(place);
+        let line = kin.summary.as_ref().map(|summary| super::lists::thread(summary, glance));
+        let mut own = line.unwrap_or_else(|| json!({}));
+        own["id"] = json!(kin.id);
+        own["parent"] = json!(parent);
+        own["at"] = json!(kin.parent.map(|_| kin.at));
+        own["promoted"] = json!(kin.promoted);
+        own
+    });
+    let body = json!({ "threads": threads.collect::<Vec<_>>(), "more": more }).to_string();
+    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
 /// `GET /api/threads/{id}/diff?with=`

@@ -10,8 +10,10 @@ use selvedge_protocol::journal::{Cursor, Event, Kind};
 use selvedge_protocol::json::{Doc, from_utf8};
 use selvedge_protocol::time;
 use selvedge_store::{Append, Appended, Draft, Expect, Key, Page, Then, ThreadRef};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::lists;
 use super::stream::{filter, start};
 use super::threads::encode;
 use super::work::Held;
@@ -125,7 +127,32 @@ pub(crate) async fn read(
     let query = Query::new(query.as_deref());
     let filter = filter(&query, &principal)?;
     let thread = app.thread(&principal.thread(&id)).await?;
-    page(&app, &query, thread, filter).await
+    match query.count("last", PAGE_MAX)? {
+        Some(last) => recent(&app, thread, filter, last).await,
+        None => page(&app, &query, thread, filter).await,
+    }
+}
+
+/// The end of a thread's journal, with the thread's line in a list: what a page can show before it
+/// has read the rest.
+async fn recent(
+    app: &App,
+    thread: ThreadRef,
+    filter: Filter,
+    last: usize,
+) -> Result<Response, Error> {
+    let (of, upto) = (thread.clone(), filter.upto());
+    let (page, after, line) = app
+        .blocking(move |store| {
+            let after = store.head(&of)?.min(upto).saturating_sub(last as u64);
+            let page = store.read(&of, after, last, PAGE_BYTES)?;
+            let summary = store.summary(&of)?;
+            let glance = store.glances(&[of.num])?.pop();
+            Ok((page, after, summary.zip(glance)))
+        })
+        .await?;
+    let line = line.map_or(Value::Null, |(summary, glance)| lists::thread(&summary, &glance));
+    Ok(paged(page, after, &thread, filter, &format!(",\"thread\":{line}")))
 }
 
 /// A page of a thread's journal.
@@ -146,16 +173,25 @@ pub(crate) async fn page(
         }
     };
     let of = thread.clone();
-    let mut page =
-        app.blocking(move |store| Ok(store.read(&of, after, limit, PAGE_BYTES)?)).await?;
+    let page = app.blocking(move |store| Ok(store.read(&of, after, limit, PAGE_BYTES)?)).await?;
+    Ok(paged(page, after, &thread, filter, ""))
+}
+
+/// A page as an answer, and what else there is to say: nothing, or members with a comma before.
+fn paged(mut page: Page, after: u64, thread: &ThreadRef, filter: Filter, more: &str) -> Response {
+    let folded = page.folded(after).map(|folded| {
+        format!(",\"folded\":{{\"from\":{},\"to\":{}}}", folded.start(), folded.end())
+    });
+    let folded = folded.unwrap_or_default();
     let upto = filter.upto();
     page.head = page.head.min(upto);
     page.entries.retain(|entry| entry.seq <= upto);
     let (list, seen) = entries(&page, after, &mut Sieve::new(filter));
     let cursor = Cursor { epoch: thread.epoch, seq: seen };
     let head = page.head;
-    let out = format!("{{\"entries\":[{list}],\"cursor\":\"{cursor}\",\"head\":{head}}}");
-    Ok(([(header::CONTENT_TYPE, "application/json")], out).into_response())
+    let out =
+        format!("{{\"entries\":[{list}],\"cursor\":\"{cursor}\",\"head\":{head}{folded}{more}}}");
+    ([(header::CONTENT_TYPE, "application/json")], out).into_response()
 }
 
 /// A page's entries as JSON, those that pass, and the last that was looked at.
@@ -170,7 +206,11 @@ pub(super) fn entries(page: &Page, after: u64, sieve: &mut Sieve) -> (String, u6
             out.push(',');
         }
         let at = time::from_millis(entry.at).unwrap_or_default();
-        let _ = write!(out, "{{\"seq\":{},\"at\":\"{at}\",\"event\":{event}}}", entry.seq);
+        let _ = write!(out, "{{\"seq\":{}", entry.seq);
+        if entry.from < entry.seq {
+            let _ = write!(out, ",\"from\":{}", entry.from);
+        }
+        let _ = write!(out, ",\"at\":\"{at}\",\"event\":{event}}}");
     }
     (out, seen)
 }

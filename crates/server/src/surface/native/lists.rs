@@ -4,11 +4,12 @@ use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use http::header;
+use selvedge_protocol::journal::fold::Tokens;
 use selvedge_protocol::json::Doc;
 use selvedge_protocol::time;
 use selvedge_store::{
-    Found, InboxItem, InboxKind, InboxOrder, InboxQuery, Listed, Piece, Place, Scalar, Summary,
-    ThreadQuery, ThreadStatus,
+    Found, Glance, InboxItem, InboxKind, InboxOrder, InboxQuery, Listed, Piece, Place, Scalar,
+    Summary, ThreadQuery, ThreadStatus,
 };
 use serde_json::{Value, json};
 
@@ -41,8 +42,13 @@ pub(crate) async fn threads(
     }
     asked.metadata =
         query.prefixed("metadata.").map(|(key, value)| (key, scalar(&value))).collect();
-    let listed = app.blocking(move |store| Ok(store.threads(&asked)?)).await?;
-    Ok(answer("threads", listed, |summary| thread(&summary)))
+    let listed = app.blocking(move |store| {
+        let Listed { items, next } = store.threads(&asked)?;
+        let numbers: Vec<i64> = items.iter().map(|summary| summary.num).collect();
+        let glances = store.glances(&numbers)?;
+        Ok(Listed { items: items.into_iter().zip(glances).collect(), next })
+    });
+    Ok(answer("threads", listed.await?, |(summary, glance)| thread(&summary, &glance)))
 }
 
 /// `GET /api/inbox`
@@ -125,7 +131,10 @@ fn scalar(text: &str) -> Scalar {
     }
 }
 
-fn thread(of: &Summary) -> Value {
+/// A thread's line.
+pub(super) fn thread(of: &Summary, glance: &Glance) -> Value {
+    let Tokens { input, output, cost, .. } = glance.tokens;
+    let agents = glance.agents.iter().map(|agent| json!({ "id": agent.id, "name": agent.name }));
     let metadata = of.metadata.as_deref().and_then(|text| serde_json::from_str(text).ok());
     json!({
         "id": of.id,
@@ -142,6 +151,9 @@ fn thread(of: &Summary) -> Value {
         "participants": of.participants,
         "artifacts": of.artifacts,
         "pending": of.pending,
+        "agents": agents.collect::<Vec<_>>(),
+        "tokens": input.saturating_add(output),
+        "cost": cost,
     })
 }
 
@@ -168,6 +180,7 @@ fn result(of: &Found) -> Value {
     });
     json!({
         "thread": of.thread,
+        "title": of.title,
         "seq": of.seq,
         "at": time::from_millis(of.at),
         "snippet": pieces.collect::<Vec<_>>(),

@@ -66,12 +66,13 @@ pub(crate) async fn open(
             Begin::Place(start) => start,
         };
         let thread = app.thread(&principal.thread(&id)).await?;
-        let (app, kind) = (app.clone(), kind.clone());
+        let (shared, kind) = (app.clone(), kind.clone());
         let snapshot = format!("/api/threads/{id}");
         let reader = tokio::task::spawn_blocking(move || {
-            Reader::open(&app, &snapshot, &thread, &kind, start)
+            Reader::open(&shared, &snapshot, &thread, &kind, start)
         });
         let reader = reader.await.map_err(|e| Error::new(ErrorCode::Internal, e.to_string()))??;
+        let reader = reader.seated(&app, Some(&id));
         let at = many.places.len();
         many.places.push((id, None));
         many.waiting.push(next(at, reader));

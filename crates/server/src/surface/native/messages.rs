@@ -11,10 +11,11 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, StatusCode, header};
 use selvedge_agents::Member;
+use selvedge_agents::config::file::Budget;
 use selvedge_protocol::journal::Cursor;
 use selvedge_protocol::json::{Node, quote};
 use selvedge_store::{Create, ThreadRef};
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::events::{key, placed};
@@ -25,6 +26,8 @@ use crate::{App, Error, ErrorCode};
 
 /// Agents that one message may be for.
 const RECEIVERS: usize = 64;
+/// Bytes of a message's id.
+const MESSAGE_ID: usize = 200;
 
 /// `POST /api/threads/{id}/messages`
 pub(crate) async fn send(
@@ -43,7 +46,10 @@ pub(crate) async fn send(
         return Err(Error::new(ErrorCode::BadParameter, message).at("/content"));
     };
     let author = text_member(root, "author")?;
-    let message = text_member(root, "messageId")?.unwrap_or_else(|| Uuid::now_v7().to_string());
+    let message = match text_member(root, "messageId")? {
+        Some(id) => checked_id(id, "messageId", "")?,
+        None => Uuid::now_v7().to_string(),
+    };
     let to = receivers(&app, Some(thread), named(root)?).await?;
     let mut event = format!(
         "{{\"kind\":\"message\",\"role\":\"user\",\"messageId\":{},\"content\":{}",
@@ -87,6 +93,16 @@ pub(crate) async fn send(
     Ok((StatusCode::ACCEPTED, placed(cursor, answer.to_string())).into_response())
 }
 
+/// A message's own id, within bounds: ids of tasks and of what they do are made of it.
+pub(crate) fn checked_id(id: String, name: &str, pointer: &str) -> Result<String, Error> {
+    if id.is_empty() || id.len() > MESSAGE_ID || id.contains(|c: char| c.is_control()) {
+        let message =
+            format!("`{name}` must have 1 to {MESSAGE_ID} bytes and no control characters");
+        return Err(Error::new(ErrorCode::BadParameter, message).at(format!("{pointer}/{name}")));
+    }
+    Ok(id)
+}
+
 /// What a message says, if it is but text.
 pub(crate) fn plain(content: Node<'_, '_>) -> Option<String> {
     if let Some(text) = content.str() {
@@ -102,9 +118,8 @@ pub(crate) fn plain(content: Node<'_, '_>) -> Option<String> {
 /// `GET /api/agents`
 pub(crate) async fn agents(State(app): State<App>) -> Response {
     let agents: Vec<_> = app
-        .options()
-        .agents
-        .iter()
+        .desk()
+        .into_iter()
         .flat_map(|desk| desk.members())
         .map(|member| {
             let agent = match member {
@@ -115,11 +130,31 @@ pub(crate) async fn agents(State(app): State<App>) -> Response {
             let models: Vec<&str> = minds.map(|mind| mind.name()).collect();
             let tools = agent.iter().flat_map(|agent| &agent.tools);
             let tools: Vec<&str> = tools.map(|tool| tool.spec.name.as_str()).collect();
-            json!({ "id": member.id(), "models": models, "tools": tools })
+            let mut own = json!({ "id": member.id(), "models": models, "tools": tools });
+            if let Some(budget) =
+                agent.map(|agent| budget(&agent.budget)).filter(|b| *b != json!({}))
+            {
+                own["budget"] = budget;
+            }
+            own
         })
         .collect();
-    let body = json!({ "agents": agents }).to_string();
+    let body = json!({ "agents": agents, "demo": app.options().demo.is_some() }).to_string();
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+/// What may be spent before someone is asked; only what has a bound.
+fn budget(of: &Budget) -> Value {
+    let mut all = serde_json::Map::new();
+    for (name, bounds) in [("thread", &of.thread), ("task", &of.task), ("agent", &of.agent)] {
+        let mut own = serde_json::Map::new();
+        own.extend(bounds.tokens.map(|tokens| ("tokens".to_owned(), json!(tokens))));
+        own.extend(bounds.cost.map(|cost| ("cost".to_owned(), json!(cost))));
+        if !own.is_empty() {
+            all.insert(name.to_owned(), Value::Object(own));
+        }
+    }
+    Value::Object(all)
 }
 
 /// A task that is to be made for an agent.
@@ -171,7 +206,7 @@ pub(crate) async fn opening(
     id: &str,
 ) -> Result<(Option<ThreadRef>, Vec<String>), Error> {
     let wanted = principal.thread(id);
-    let thread = app.blocking(move |store| Ok(store.thread(&wanted)?)).await?;
+    let thread = app.find_thread(&wanted).await?;
     let created = || format!("{{\"kind\":\"thread-created\",\"contextId\":{}}}", quote(id));
     let events = if thread.is_none() { vec![created()] } else { Vec::new() };
     Ok((thread, events))
@@ -185,7 +220,7 @@ pub(crate) async fn receivers(
     named: Option<Vec<String>>,
 ) -> Result<Vec<String>, Error> {
     let wrong = |message: String| Error::new(ErrorCode::BadParameter, message).at("/to");
-    let Some(desk) = &app.options().agents else {
+    let Some(desk) = app.desk() else {
         let message = "this server runs no agents; configure some, or append events instead";
         return Err(Error::new(ErrorCode::NoAgents, message));
     };
@@ -199,7 +234,11 @@ pub(crate) async fn receivers(
         return Ok(named);
     }
     let present = match thread {
-        Some(thread) => app.blocking(move |store| Ok(store.participants(&thread)?)).await?,
+        Some(thread) => {
+            // Who has just joined is spoken to.
+            app.store().fresh(&thread).await?;
+            app.blocking(move |store| Ok(store.participants(&thread)?)).await?
+        }
         None => Vec::new(),
     };
     // Who was only called by another is not spoken to.

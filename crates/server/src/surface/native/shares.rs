@@ -22,6 +22,7 @@ use crate::auth::Principal;
 use crate::extract::{Id, Payload};
 use crate::query::Query;
 use crate::redact::{Cut, Show};
+use crate::state::{Origin, ends_at};
 use crate::view::{Filter, Kind, Start};
 use crate::{App, Error, ErrorCode};
 
@@ -54,6 +55,8 @@ pub(crate) async fn create(
         let message = format!("`at` is {upto}, but the thread's head is {head}");
         return Err(Error::new(ErrorCode::BadParameter, message).at("/at"));
     }
+    let of = thread.clone();
+    app.blocking(move |store| ends_at(store, &of, upto)).await.map_err(|error| error.at("/at"))?;
     let tenant = principal.tenant.to_string();
     let made = NewShare { tenant, thread: thread.num, upto, title, shows, expires };
     let own = app.clone();
@@ -103,7 +106,7 @@ pub(crate) async fn show(
     Extension(principal): Extension<Principal>,
 ) -> Result<Response, Error> {
     let (share, thread, filter) = shared(&app, &principal).await?;
-    shown(&app, &share.id, thread, filter, None).await
+    shown(&app, &share.id, thread, filter, None, Origin::Told).await
 }
 
 /// `GET /api/shares/{token}/events`
@@ -128,7 +131,7 @@ pub(crate) async fn stream(
     let (format, start) = (format(&query)?, start(&query, &headers)?.unwrap_or(Start::Earliest));
     let (_, thread, filter) = shared(&app, &principal).await?;
     let kind = Kind { format, filter };
-    follow(&app, format!("/api/shares/{token}"), thread, kind, start).await
+    follow(&app, (format!("/api/shares/{token}"), None), thread, kind, start).await
 }
 
 /// `GET /api/shares/{token}/export`

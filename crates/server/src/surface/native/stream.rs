@@ -27,13 +27,14 @@ pub(crate) async fn open(
     let kind = Kind { format: format(&query)?, filter: filter(&query, &principal)? };
     let start = start(&query, &headers)?.unwrap_or(Start::Earliest);
     let thread = app.thread(&principal.thread(&id)).await?;
-    follow(&app, format!("/api/threads/{id}"), thread, kind, start).await
+    let snapshot = format!("/api/threads/{id}");
+    follow(&app, (snapshot, Some(&id)), thread, kind, start).await
 }
 
-/// Follows a thread, whose state is at `snapshot`.
+/// Follows a thread, whose state is at `snapshot`; of that id, if whoever asks may know it.
 pub(super) async fn follow(
     app: &App,
-    snapshot: String,
+    (snapshot, id): (String, Option<&str>),
     thread: ThreadRef,
     kind: Kind,
     start: Start,
@@ -43,6 +44,7 @@ pub(super) async fn follow(
     let open = move || Reader::open(&shared, &snapshot, &thread, &kind, start);
     let reader = tokio::task::spawn_blocking(open).await;
     let reader = reader.map_err(|e| Error::new(ErrorCode::Internal, e.to_string()))??;
+    let reader = reader.seated(app, id);
     let bytes = stream::unfold(reader, |mut reader| async move {
         let next = reader.next().await?;
         Some((next, reader))

@@ -14,7 +14,7 @@ use crate::auth::Principal;
 use crate::event::Stamp;
 use crate::extract::{Id, Payload};
 use crate::query::Query;
-use crate::state;
+use crate::state::{self, Origin};
 use crate::view::{Filter, Sieve};
 use crate::{App, Error, ErrorCode};
 
@@ -88,8 +88,17 @@ pub(crate) async fn asked(
 ) -> Result<Response, Error> {
     let filter = filter(query, principal)?;
     let at: Option<u64> = query.parsed("at", "a sequence number")?;
-    let thread = app.thread(&principal.thread(id)).await?;
-    shown(app, id, thread, filter, at).await
+    let key = principal.thread(id);
+    let thread = app.thread(&key).await?;
+    let origin = match thread.branch {
+        None => Origin::Told,
+        // Names may have changed since it branched off, its own among them.
+        Some(_) => {
+            let lineage = app.blocking(move |store| Ok(store.lineage(&key)?)).await?;
+            Origin::Branch { parent: lineage.and_then(|of| of.parent), at: thread.base() }
+        }
+    };
+    shown(app, id, thread, filter, at, origin).await
 }
 
 /// A thread's state at some point, under an id.
@@ -99,6 +108,7 @@ pub(super) async fn shown(
     thread: ThreadRef,
     filter: Filter,
     at: Option<u64>,
+    origin: Origin,
 ) -> Result<Response, Error> {
     let epoch = thread.epoch;
     let (state, at, head) = app
@@ -109,12 +119,13 @@ pub(super) async fn shown(
                 let message = format!("`at` is {at}, but the thread's head is {head}");
                 return Err(Error::new(ErrorCode::BadParameter, message));
             }
+            state::ends_at(store, &thread, at)?;
             let state = state::fold(store, &thread, at, &mut Sieve::new(filter))?;
             Ok((state, at, head))
         })
         .await?;
     let cursor = Cursor { epoch, seq: at };
-    Ok(placed(cursor, state::json(id, cursor, head, &state)))
+    Ok(placed(cursor, state::json(id, cursor, head, &state, origin)))
 }
 
 /// `PATCH /api/threads/{id}`

@@ -18,11 +18,12 @@ use crate::extract::{Id, Payload};
 use crate::ingest::ingest;
 use crate::query::Query;
 use crate::retell::Retelling;
+use crate::state;
 use crate::view::{Filter, Sieve};
 use crate::{App, Error, ErrorCode};
 
 /// Bytes read from the journal at once.
-const PAGE: usize = 1 << 20;
+pub(super) const PAGE: usize = 1 << 20;
 
 /// `POST /api/import?dialect=&thread=`
 pub(crate) async fn import(
@@ -100,13 +101,16 @@ pub(crate) async fn exported(
     filter: Filter,
     agent: Option<String>,
 ) -> Result<Response, Error> {
-    let to = named(query.get("dialect").unwrap_or("thread-protocol"))?;
-    let target = query.get("for").map(str::parse).transpose();
-    let target = target.map_err(|message| Error::new(ErrorCode::BadParameter, message))?;
-    let options = EncodeOptions { thread_id: Some(id), agent, target };
+    let (to, options) = target(query, id, agent)?;
     let of = thread.clone();
-    let upto = app.blocking(move |store| Ok(store.head(&of)?)).await?.min(filter.upto());
-    let upto = query.parsed("at", "a sequence number")?.map_or(upto, |at: u64| at.min(upto));
+    let at: Option<u64> = query.parsed("at", "a sequence number")?;
+    let most = filter.upto();
+    let upto = app.blocking(move |store| {
+        let upto = store.head(&of)?.min(most).min(at.unwrap_or(u64::MAX));
+        state::ends_at(store, &of, upto)?;
+        Ok(upto)
+    });
+    let upto = upto.await?;
     let sieve = Sieve::new(filter);
     let app = app.clone();
     let export = Export {
@@ -129,6 +133,18 @@ pub(crate) async fn exported(
     Ok(response)
 }
 
+/// The dialect that a thread is to be told in, and how.
+pub(super) fn target(
+    query: &Query<'_>,
+    id: String,
+    agent: Option<String>,
+) -> Result<(&'static Dialect, EncodeOptions), Error> {
+    let to = named(query.get("dialect").unwrap_or("thread-protocol"))?;
+    let target = query.get("for").map(str::parse).transpose();
+    let target = target.map_err(|message| Error::new(ErrorCode::BadParameter, message))?;
+    Ok((to, EncodeOptions { thread_id: Some(id), agent, target }))
+}
+
 /// An export in the making, a page at a time.
 struct Export {
     app: App,
@@ -147,6 +163,10 @@ impl Export {
         let app = self.app.clone();
         let run = move |store: &selvedge_store::Store| {
             let page = store.read(&self.thread, self.seen, usize::MAX, PAGE)?;
+            if let Some(folded) = page.folded(self.seen) {
+                // Folded meanwhile: what was written has a part of it.
+                return Err(Error::folded(&folded));
+            }
             if page.entries.is_empty() && self.seen < self.upto {
                 // Deleted meanwhile.
                 return Err(Error::new(ErrorCode::NotFound, "the thread is gone"));

@@ -1,11 +1,11 @@
-//! What models were used for, and what that cost.
+//! What models were used for, what that cost, how long it took and what failed.
 
 use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use http::header;
 use selvedge_protocol::time;
-use selvedge_store::{Spent, UsageBy, UsageQuery};
+use selvedge_store::{Failures, Spent, Timed, UsageBy, UsageOrder, UsageQuery};
 use serde_json::{Value, json};
 
 use super::lists::page;
@@ -40,20 +40,35 @@ pub(super) async fn usage(
         None => vec![UsageBy::Agent, UsageBy::Model],
         Some(names) => names.split(',').map(named).collect::<Result<_, _>>()?,
     };
-    let asked = UsageQuery { thread, days: from..to.saturating_add(1), by, after, limit };
+    let order = match query.get("order") {
+        None | Some("name") => UsageOrder::Named,
+        Some("cost") => UsageOrder::Dearest,
+        Some(_) => {
+            let message = "`order` must be name or cost";
+            return Err(Error::new(ErrorCode::BadParameter, message));
+        }
+    };
+    let asked = UsageQuery { thread, days: from..to.saturating_add(1), by, order, after, limit };
     let tenant = principal.tenant.clone();
     let total = UsageQuery { by: Vec::new(), after: None, limit: 1, ..asked.clone() };
     let found = app.blocking(move |store| {
         let total = store.spent(&tenant, &total)?.items;
-        Ok((store.spent(&tenant, &asked)?, total))
+        let failed = match asked.after {
+            None => store.failures(&tenant, &asked)?,
+            // The first page told.
+            Some(_) => Vec::new(),
+        };
+        Ok((store.spent(&tenant, &asked)?, total, failed))
     });
-    let (listed, total) = found.await?;
-    let total = total.first().map(|all| all.tokens).unwrap_or_default();
+    let (listed, total, failed) = found.await?;
+    let (total, time) = total.first().map(|all| (all.tokens, all.time)).unwrap_or_default();
     let body = json!({
         "from": date(from),
         "to": date(to),
         "usage": listed.items.iter().map(shown).collect::<Vec<_>>(),
         "total": tokens(&total),
+        "latency": latency(&time),
+        "errors": failed.iter().map(error).collect::<Vec<_>>(),
         "next": listed.next.map(|next| next.to_string()),
     });
     Ok(([(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response())
@@ -84,6 +99,7 @@ fn date(day: i64) -> Option<String> {
 
 fn shown(of: &Spent) -> Value {
     let mut out = tokens(&of.tokens);
+    out["latency"] = latency(&of.time);
     let names = [
         ("day", of.day.and_then(date)),
         ("thread", of.thread.clone()),
@@ -96,4 +112,19 @@ fn shown(of: &Spent) -> Value {
         }
     }
     out
+}
+
+/// Of the calls of which it is known; all of them together, and the slowest.
+fn latency(of: &Timed) -> Value {
+    json!({ "calls": of.calls, "millis": of.millis, "slowest": of.slowest })
+}
+
+fn error(of: &Failures) -> Value {
+    json!({
+        "what": of.what,
+        "code": of.code,
+        "agent": of.agent,
+        "times": of.times,
+        "last": date(of.last),
+    })
 }

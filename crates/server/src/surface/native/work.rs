@@ -76,7 +76,7 @@ async fn work(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Error> {
-    let Some(desk) = app.options().agents.clone() else {
+    let Some(desk) = app.desk().cloned() else {
         return Err(Error::new(ErrorCode::NoAgents, "this server has no agents; configure some"));
     };
     let Some(Member::Worker(agent)) = desk.member(&id) else {

@@ -32,7 +32,7 @@ pub(super) async fn retrieve(State(app): State<App>, Id(id): Id) -> Result<Respo
 }
 
 fn members(app: &App) -> impl Iterator<Item = &Member> {
-    app.options().agents.iter().flat_map(|desk| desk.members())
+    app.desk().into_iter().flat_map(|desk| desk.members())
 }
 
 fn object(member: &Member) -> Value {

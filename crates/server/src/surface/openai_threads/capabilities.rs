@@ -32,7 +32,7 @@ impl Parties {
     /// Those that a thread's metadata names in `actors`.
     pub(super) fn of(app: &App, metadata: &Value) -> Self {
         let mut own = Self::default();
-        let desk = app.options().agents.as_ref();
+        let desk = app.desk();
         for actor in metadata["actors"].as_array().into_iter().flatten() {
             own.is_any = true;
             let able = Raw::owned(actor["capabilities"].to_string());

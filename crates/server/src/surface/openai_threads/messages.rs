@@ -44,7 +44,7 @@ pub(super) async fn create(
     if heard && matches!(deed, Deed::None) {
         deed = in_words(&principal, &open, &message);
     }
-    if heard && matches!(deed, Deed::None) && app.options().agents.is_some() {
+    if heard && matches!(deed, Deed::None) && app.desk().is_some() {
         let appended = speak(&app, &principal, (&id, thread), &message, key).await?;
         return Ok(answer(&said(&app, &principal, &id, appended, &message.id).await?));
     }

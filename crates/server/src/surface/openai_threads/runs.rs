@@ -4,9 +4,10 @@ use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue};
+use selvedge_agents::wish;
 use selvedge_protocol::json::{Doc, Node, Raw, quote};
 use selvedge_store::{Append, Appended, Create, Guard, ReadError, Store, Task, ThreadRef};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::bodies::{self, mint, wrong};
 use super::capabilities::{Deed, Parties, judged};
@@ -40,7 +41,7 @@ pub(super) async fn create(
     let thread = app.thread(&principal.thread(&id)).await?;
     let doc = body_object(&body)?;
     let root = doc.root();
-    let new = NewRun::read(&app, Some(thread.clone()), root, (&principal, &headers)).await?;
+    let new = NewRun::read(&app, root, (&principal, &headers)).await?;
     let mut events = additional(&app, &principal, thread, (root, &headers)).await?;
     let new = new.answering(&events);
     events.push(new.event.clone());
@@ -83,7 +84,7 @@ pub(super) async fn create_with_thread(
 ) -> Result<Response, Error> {
     let doc = body_object(&body)?;
     let root = doc.root();
-    let new = NewRun::read(&app, None, root, (&principal, &headers)).await?;
+    let new = NewRun::read(&app, root, (&principal, &headers)).await?;
     let empty = body_object(b"")?;
     let asked = root.some("thread").unwrap_or(empty.root());
     if !asked.is_object() {
@@ -111,11 +112,10 @@ struct NewRun {
 impl NewRun {
     async fn read(
         app: &App,
-        thread: Option<ThreadRef>,
         root: Node<'_, '_>,
         (principal, headers): (&Principal, &HeaderMap),
     ) -> Result<Self, Error> {
-        let agent = assistant(app, thread, root).await?;
+        let agent = assistant(app, root).await?;
         let streams = streams(root)?;
         let id = mint("run_", headers, 0);
         let mut metadata = Vec::new();
@@ -125,6 +125,10 @@ impl NewRun {
         // What clients say of it stands apart from what the house does.
         if let Some(labels) = bodies::metadata(root)? {
             metadata.push(format!("\"labels\":{}", labels.raw()));
+        }
+        let wishes = wishes(root)?;
+        if !wishes.is_empty() {
+            metadata.push(format!("\"request\":{}", Value::from(wishes)));
         }
         let event = format!(
             "{{\"kind\":\"task-created\",\"taskId\":{},\"agentId\":{},\"initiator\":\"user\",\
@@ -147,6 +151,38 @@ impl NewRun {
     }
 }
 
+/// What a run wishes for: functions that the client runs, beside the agent's own tools, and how to
+/// answer. Tools that OpenAI runs are not here.
+fn wishes(root: Node<'_, '_>) -> Result<Map<String, Value>, Error> {
+    let value = |name| root.some(name).and_then(|own| serde_json::from_str(own.raw()).ok());
+    let mut wishes = Map::new();
+    if let Some(mut tools) = value("tools") {
+        if let Value::Array(list) = &mut tools {
+            list.retain(|tool| tool.get("type").is_none_or(|kind| kind == "function"));
+        }
+        wishes.insert("tools".to_owned(), tools);
+    }
+    let names = [
+        ("temperature", "temperature"),
+        ("top_p", "top_p"),
+        ("max_completion_tokens", "max_tokens"),
+    ];
+    for (theirs, ours) in names {
+        if let Some(number) = value(theirs) {
+            if !number.is_number() {
+                return Err(wrong(format!("`{theirs}` must be a number"), format!("/{theirs}")));
+            }
+            wishes.insert(ours.to_owned(), number);
+        }
+    }
+    let wishes = Value::from(wishes);
+    wish::tools(&wishes).map_err(|(at, message)| wrong(&message, at))?;
+    match wishes {
+        Value::Object(wishes) => Ok(wishes),
+        _ => Ok(Map::new()),
+    }
+}
+
 /// Whether a stream is asked for.
 pub(super) fn streams(root: Node<'_, '_>) -> Result<bool, Error> {
     match root.some("stream") {
@@ -157,19 +193,17 @@ pub(super) fn streams(root: Node<'_, '_>) -> Result<bool, Error> {
     }
 }
 
-/// The agent that a body names, or the one that answers whoever names none.
-async fn assistant(
-    app: &App,
-    thread: Option<ThreadRef>,
-    root: Node<'_, '_>,
-) -> Result<String, Error> {
-    let named = text_member(root, "assistant_id")?;
-    let named = named.map(|agent| vec![agent]);
-    let agents = receivers(app, thread, named).await.map_err(|error| match error.code {
+/// The agent that a body names. A run is of one assistant: whoever names none is refused, as there.
+async fn assistant(app: &App, root: Node<'_, '_>) -> Result<String, Error> {
+    let Some(named) = text_member(root, "assistant_id")? else {
+        let message = "Missing required parameter: 'assistant_id'.";
+        return Err(Error::new(ErrorCode::MissingParameter, message).at("/assistant_id"));
+    };
+    receivers(app, None, Some(vec![named.clone()])).await.map_err(|error| match error.code {
         ErrorCode::BadParameter => Error { code: ErrorCode::NotFound, ..error }.at("/assistant_id"),
         _ => error,
     })?;
-    agents.into_iter().next().ok_or_else(|| wrong("`assistant_id` is missing", "/assistant_id"))
+    Ok(named)
 }
 
 /// What happens in a run that was just made, or the run.

@@ -152,7 +152,7 @@ fn joined(app: &App, metadata: Node<'_, '_>) -> Result<Vec<String>, Error> {
 fn actor_joined(app: &App, actor: Node<'_, '_>) -> Result<String, Error> {
     let id = actor.some("id").filter(|id| id.str().is_some_and(|id| !id.is_empty()));
     let id = id.ok_or_else(|| wrong("an actor has an `id`", "/id"))?;
-    let desk = app.options().agents.as_ref();
+    let desk = app.desk();
     let is_agent = id.str().is_some_and(|id| desk.is_some_and(|desk| desk.member(&id).is_some()));
     let role = if is_agent { "agent" } else { "user" };
     let mut event = format!(

@@ -151,7 +151,7 @@ async fn parts_of(
     saying: &Saying<'_>,
     aimed: &Aimed,
 ) -> Result<Vec<Part>, Error> {
-    let desk = app.options().agents.clone();
+    let desk = app.desk().cloned();
     let mode = |agent: &String| {
         let mode = desk.as_ref().map(|desk| desk.while_waiting(agent)).unwrap_or_default();
         (agent.clone(), mode)
@@ -165,7 +165,7 @@ async fn parts_of(
     let (text, sees) = (saying.text.clone(), principal.sees);
     let speaker = Speaker { text, sees, is_agent: principal.is_agent() };
     let wanted = principal.thread(saying.thread);
-    let there = app.blocking(move |store| Ok(store.thread(&wanted)?)).await?;
+    let there = app.find_thread(&wanted).await?;
     let Some(there) = there else { return Ok(to.iter().map(|_| Part::New).collect()) };
     app.store().fresh(&there).await?;
     if let Some(task) = aimed.task.clone() {

@@ -127,7 +127,7 @@ pub(super) async fn release(
         let append = Append::new(thread, stamp.own(&[void])?).guarded(held.guard(then));
         app.append_to(&id, append).await?;
     }
-    if let Some(desk) = &app.options().agents {
+    if let Some(desk) = app.desk() {
         desk.stir();
     }
     Ok(StatusCode::NO_CONTENT.into_response())
