@@ -6,6 +6,7 @@
 mod appends;
 mod fanout;
 mod http;
+mod latency;
 mod requests;
 mod turns;
 
@@ -29,7 +30,10 @@ Examples:
       selvedge bench fanout --readers 1000
 
   A thousand turns at once, of an agent of the server's configuration:
-      selvedge bench turns --agent ada --turns 1000 --at-once 1000")]
+      selvedge bench turns --agent ada --turns 1000 --at-once 1000
+
+  What protocols add to the time until an event is there, at a thousand events a second:
+      selvedge bench latency --rate 1000")]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
@@ -45,6 +49,8 @@ enum What {
     Turns(TurnsArgs),
     /// One request of any protocol again and again, answered whole or as a stream
     Requests(RequestsArgs),
+    /// How long an event takes to readers of each protocol, beside a reader of the native stream
+    Latency(LatencyArgs),
 }
 
 #[derive(clap::Args)]
@@ -137,6 +143,18 @@ struct RequestsArgs {
     json: bool,
 }
 
+#[derive(clap::Args)]
+struct LatencyArgs {
+    /// Events in a second, each an append of its own
+    #[arg(long, default_value_t = 1000.0, value_name = "COUNT")]
+    rate: f64,
+    /// Which protocols; all at once when left out
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(latency::names()))]
+    surface: Vec<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
 /// Measures.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -146,6 +164,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         What::Fanout(own) => (runtime.block_on(fanout::run(own))?, own.common.json),
         What::Turns(own) => (runtime.block_on(turns::run(own))?, own.json),
         What::Requests(own) => (runtime.block_on(requests::run(own))?, own.json),
+        What::Latency(own) => (runtime.block_on(latency::run(own))?, own.common.json),
     };
     output::print(&if json { report.json() } else { report.text() })?;
     Ok(ExitCode::SUCCESS)
@@ -157,7 +176,7 @@ fn failed(name: &str, cause: std::io::Error) -> Error {
 
 /// Figures by name.
 struct Report {
-    figures: Vec<(&'static str, f64, &'static str)>,
+    figures: Vec<(String, f64, &'static str)>,
 }
 
 impl Report {
@@ -165,27 +184,31 @@ impl Report {
         Self { figures: Vec::new() }
     }
 
-    fn add(&mut self, name: &'static str, value: f64, unit: &'static str) {
-        self.figures.push((name, value, unit));
+    fn add(&mut self, name: impl Into<String>, value: f64, unit: &'static str) {
+        self.figures.push((name.into(), value, unit));
     }
 
     /// The middle and the slow end of waiting times.
-    fn latencies(&mut self, mut micros: Vec<u32>) {
-        micros.sort_unstable();
+    fn latencies(&mut self, micros: Vec<u32>) {
+        self.spread("", micros.into_iter().map(f64::from).collect());
+    }
+
+    /// The same of times that may be differences, under names that begin so.
+    fn spread(&mut self, prefix: &str, mut micros: Vec<f64>) {
+        micros.sort_unstable_by(f64::total_cmp);
         let at = |share: f64| {
             let place = (micros.len() as f64 * share) as usize;
-            micros
-                .get(place.min(micros.len().saturating_sub(1)))
-                .map_or(f64::NAN, |m| f64::from(*m))
+            micros.get(place.min(micros.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
         };
-        self.add("p50", at(0.50) / 1000.0, "ms");
-        self.add("p99", at(0.99) / 1000.0, "ms");
+        self.add(format!("{prefix}p50"), at(0.50) / 1000.0, "ms");
+        self.add(format!("{prefix}p99"), at(0.99) / 1000.0, "ms");
     }
 
     fn text(&self) -> String {
-        let line = |(name, value, unit): &(&str, f64, &str)| {
+        let width = self.figures.iter().map(|(name, ..)| name.len()).fold(12, usize::max);
+        let line = |(name, value, unit): &(String, f64, &str)| {
             let digits = if *value < 100.0 { 2 } else { 0 };
-            format!("{name:<12} {value:>12.digits$} {unit}\n")
+            format!("{name:<width$} {value:>12.digits$} {unit}\n")
         };
         self.figures.iter().map(line).collect()
     }

@@ -29,6 +29,7 @@ mod mcp;
 mod output;
 mod promote;
 mod rebuild;
+mod redact;
 mod remote;
 mod replay;
 mod serve;
@@ -75,6 +76,8 @@ enum Command {
     Import(transfer::ImportArgs),
     Export(transfer::ExportArgs),
     Promote(promote::Args),
+    Redact(redact::RedactArgs),
+    Erase(redact::EraseArgs),
     Replay(replay::Args),
     Share(share::Args),
     Search(lists::SearchArgs),
@@ -113,6 +116,8 @@ fn main() -> ExitCode {
         Command::Import(args) => transfer::import(&args),
         Command::Export(args) => transfer::export(&args),
         Command::Promote(args) => promote::run(&args),
+        Command::Redact(args) => redact::redact(&args),
+        Command::Erase(args) => redact::erase(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Share(args) => share::run(&args),
         Command::Convert(args) => convert::run(&args),

@@ -93,6 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         let mut options = args.options.server();
         options.agents = desk;
         options.agent = agent;
+        options.demo = args.config.is_none().then_some(agents::SHOWN);
         let app = App::new(store, options)?;
         app.prepare().await?;
         if app.is_open() && !alone {

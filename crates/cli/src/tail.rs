@@ -121,6 +121,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
                 } else if frame.event == "gone" && frame.id.is_none() {
                     let style = args::WARNING;
                     anstream::eprintln!("{style}gone{style:#}: {thread} was deleted");
+                } else if frame.event == "folded" && frame.id.is_none() {
+                    // What comes next stands for several; only who had some of them has to know.
+                    if frame.data.contains("\"requested\"") {
+                        let style = args::WARNING;
+                        anstream::eprintln!("{style}folded{style:#} in {thread}: {}", frame.data);
+                    }
                 } else if raw && frame.event != "caught-up" {
                     output::print(&format!("{}\n", frame.data))?;
                 } else if !raw && frame.event != "caught-up" {

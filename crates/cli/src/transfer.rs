@@ -34,7 +34,11 @@ pub(crate) struct ImportArgs {
 #[command(after_long_help = "\
 Examples:
   The thread as the messages of an AI SDK front end:
-      selvedge export t1 --to ai-sdk-messages -o messages.json")]
+      selvedge export t1 --to ai-sdk-messages -o messages.json
+
+  A copy that can be verified:
+      selvedge export t1 --archive -o t1.journal
+      selvedge verify --archive t1.journal")]
 pub(crate) struct ExportArgs {
     /// The thread
     thread: String,
@@ -44,6 +48,9 @@ pub(crate) struct ExportArgs {
     /// Write for this version of the reader, such as ai@6 or pydantic-ai@1
     #[arg(long = "for", value_name = "PACKAGE@VERSION")]
     target: Option<String>,
+    /// Write the journal byte for byte with its hash chain, for `selvedge verify --archive`
+    #[arg(long, conflicts_with_all = ["to", "target"])]
+    archive: bool,
     /// Write to this file; it appears when it is complete
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -80,7 +87,10 @@ pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode, Error> {
     let client = args.remote.client();
     let mut output = Output::open(args.output.as_deref())?;
     remote::run(async {
-        let mut answer = client.export(&args.thread, &query).await?;
+        let mut answer = match args.archive {
+            true => client.archive(&args.thread).await?,
+            false => client.export(&args.thread, &query).await?,
+        };
         while let Some(piece) = answer.next().await? {
             output.write(&piece)?;
         }

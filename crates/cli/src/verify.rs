@@ -1,5 +1,6 @@
 //! `selvedge verify`: is everything there, in order, and the same however it is read?
 
+mod archive;
 mod file;
 mod thread;
 
@@ -23,7 +24,10 @@ use crate::remote::{self, Remote};
 /// `selvedge canon --digest`.
 ///
 /// With --db: the file's pages, every row, and that lists, inbox, usage and search are what the
-/// journal makes of them. The server may be running; copies are made beside the file.
+/// journal makes of them; where appends were chained by hashes, the first entry of a thread that is
+/// not what it was. The server may be running; copies are made beside the file.
+///
+/// With --archive: a copy of one journal by its hash chain.
 ///
 /// The exit code is 1 if something is wrong.
 #[derive(clap::Args)]
@@ -36,22 +40,29 @@ Examples:
       selvedge verify t1 t2
 
   A file:
-      selvedge verify --db selvedge.db")]
+      selvedge verify --db selvedge.db
+
+  A copy of a thread:
+      selvedge verify --archive t1.journal")]
 pub(crate) struct Args {
     /// The threads; all of them when left out
     threads: Vec<String>,
     /// Check this file instead of asking a server
     #[arg(long, value_name = "FILE", conflicts_with = "threads")]
     db: Option<PathBuf>,
+    /// Check this copy of a journal (see `selvedge export --archive`)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["threads", "db"])]
+    archive: Option<PathBuf>,
     #[command(flatten)]
     remote: Remote,
 }
 
 /// Verifies.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
-    let wrong = match &args.db {
-        Some(db) => file::verify(db)?,
-        None => remote::run(threads(&args.remote.client(), &args.threads))?,
+    let wrong = match (&args.db, &args.archive) {
+        (Some(db), _) => file::verify(db)?,
+        (None, Some(copy)) => archive::verify(copy)?,
+        (None, None) => remote::run(threads(&args.remote.client(), &args.threads))?,
     };
     Ok(if wrong == 0 { ExitCode::SUCCESS } else { error::FOUND.into() })
 }

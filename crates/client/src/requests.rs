@@ -133,6 +133,38 @@ impl Client {
         Ok(Pieces { response: self.send(request).await?, url: self.base.clone() })
     }
 
+    /// A thread's journal byte for byte with its hash chain, piece by piece.
+    pub async fn archive(&self, thread: &str) -> Result<Pieces, Error> {
+        self.pieces(self.request(Method::GET, &of(thread, "/archive"))).await
+    }
+
+    /// Takes the content out of events for good; the answer has the receipt.
+    pub async fn redact(
+        &self,
+        thread: &str,
+        events: &[u64],
+        reason: Option<&str>,
+    ) -> Result<Value, Error> {
+        let body = json!({ "events": events, "reason": reason });
+        self.post(&of(thread, "/redact"), body.to_string()).await
+    }
+
+    /// Erases a thread, and those that branched off from it if asked; the answer has the receipts.
+    pub async fn erase(
+        &self,
+        thread: &str,
+        branches: bool,
+        reason: Option<&str>,
+    ) -> Result<Value, Error> {
+        let body = json!({ "branches": branches, "reason": reason });
+        self.post(&of(thread, "/erase"), body.to_string()).await
+    }
+
+    /// Receipts of threads that were erased, the newest first.
+    pub async fn erasures(&self) -> Result<Value, Error> {
+        self.get("/api/erasures?limit=1000").await
+    }
+
     /// Lets a branch take the id of the thread it came from, which is called `old` from then on, or
     /// something new.
     pub async fn promote(&self, branch: &str, old: Option<&str>) -> Result<Value, Error> {

@@ -79,7 +79,7 @@ impl Tail {
         self.connections.saturating_sub(1)
     }
 
-    /// The next frame; none at the end. Control frames (`gap`, `caught-up`, `gone`) are passed on
+    /// The next frame; none at the end. Control frames (`gap`, `folded`, `caught-up`, `gone`) are passed on
     /// too; `gone` is the last.
     /// A refusal that trying again would not change is an error.
     pub async fn next(&mut self) -> Result<Option<Frame>, Error> {

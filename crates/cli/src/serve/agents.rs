@@ -7,7 +7,7 @@ use selvedge_agents::Desk;
 use selvedge_agents::config::{self, Config};
 use selvedge_agents::model::Http;
 use selvedge_client::Client;
-use serde_json::json;
+use selvedge_server::Demo;
 
 use crate::config::{load, render};
 use crate::error::Error;
@@ -16,9 +16,16 @@ use crate::error::Error;
 const DEMO: &str = include_str!("demo.toml");
 /// Who answers there.
 pub(super) const FIRST: &str = "planner";
-/// Its thread, and what the visitor is taken to have said first.
+/// Its thread.
 pub(super) const THREAD: &str = "demo";
-const PROMPT: &str = "Plan me a weekend in Lisbon.";
+/// The conversation, for whoever wants to see it.
+pub(super) const SHOWN: Demo = Demo {
+    agents: || demo().map_err(|error| error.to_string()),
+    agent: FIRST,
+    thread: THREAD,
+    title: "A weekend in Lisbon",
+    prompt: "Plan me a weekend in Lisbon.",
+};
 /// How long a connection to a provider may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
@@ -53,26 +60,7 @@ fn desk(config: &Config) -> Result<Desk, Error> {
 
 /// Begins the demonstration, the first time.
 pub(super) async fn begin(url: String) {
-    let client = Client::new(&url);
-    let begun = async {
-        let made = json!({ "id": THREAD, "title": "A weekend in Lisbon", "agents": [FIRST] });
-        // It may be there from before.
-        if client.create(&made).await.is_ok() {
-            let said = json!({
-                "protocol": "multiagent-1.0",
-                "role": "user",
-                "timestamp": selvedge_agents::journal::now(),
-                "intent": "plan",
-                "task": PROMPT,
-                "content": { "type": "text", "text": PROMPT },
-                "trace": { "id": "visitor-1" },
-            });
-            let path = format!("/envelopes?thread={THREAD}");
-            client.post(&path, said.to_string()).await?;
-        }
-        Ok::<_, selvedge_client::Error>(())
-    };
-    if let Err(error) = begun.await {
+    if let Err(error) = Client::new(&url).post("/api/demo", String::new()).await {
         tracing::warn!(%error, "the demonstration could not begin");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use selvedge_server::{
     A2aVersions, Coalesce, KeySet, Lag, Options, Secret, TlsFiles, TokenOptions,
 };
-use selvedge_store::Limits;
+use selvedge_store::{HashChain, Limits};
 
 #[derive(clap::Args)]
 pub(crate) struct Settings {
@@ -20,6 +20,13 @@ pub(crate) struct Settings {
     /// Join pieces of one text that come in one append into one event; folds stay the same
     #[arg(long)]
     coalesce_deltas: bool,
+    /// Fold finished pieces of text into what they came to once they are so old: 90s, 12h, 30d;
+    /// never when left out
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    retain_deltas: Option<Duration>,
+    /// Chain appends by hashes, so that `selvedge verify` tells what was changed afterwards
+    #[arg(long)]
+    hash_chain: bool,
     /// Send traces of tasks, model calls and tools to this OpenTelemetry collector, over HTTP
     #[cfg(feature = "otel")]
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
@@ -96,7 +103,10 @@ impl Settings {
         let known = Limits::default();
         let event_bytes = usize::from(self.bounds.max_event) << 20;
         let batch_bytes = known.batch_bytes.max(event_bytes);
-        selvedge_store::Options { limits: Limits { event_bytes, batch_bytes, ..known } }
+        selvedge_store::Options {
+            limits: Limits { event_bytes, batch_bytes, ..known },
+            chain: if self.hash_chain { HashChain::On } else { HashChain::Off },
+        }
     }
 
     /// For the server.
@@ -129,6 +139,7 @@ impl Settings {
             a2a: if self.a2a == "1.0" { A2aVersions::Newest } else { A2aVersions::All },
             cors: cors.clone(),
             coalesce: if self.coalesce_deltas { Coalesce::Deltas } else { Coalesce::Never },
+            retain_deltas: self.retain_deltas,
             tokens,
             tls,
             secret: secret_file.clone().map_or(Secret::Beside, Secret::File),
@@ -137,6 +148,22 @@ impl Settings {
             ..Options::default()
         }
     }
+}
+
+/// An age: a number and a unit.
+fn age(text: &str) -> Result<Duration, String> {
+    let wrong = || "expected a number and a unit, such as 90s, 30m, 12h or 30d".to_owned();
+    let at = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
+    let (number, unit) = text.split_at_checked(at).ok_or_else(wrong)?;
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
 }
 
 /// A site as browsers name it, without a path.

@@ -42,8 +42,13 @@ pub(super) fn verify(db: &Path) -> Result<usize, Error> {
     }
     let wrong = checked.findings.len();
     if wrong == 0 {
+        let chained = match checked.chained {
+            0 => String::new(),
+            chained => format!(", {chained} entries by their hash chain"),
+        };
         output::print(&format!(
-            "{good}ok{good:#}  {} threads, {} events in {} appends; pages, rows, lists and search\n",
+            "{good}ok{good:#}  {} threads, {} events in {} appends; pages, rows, lists and search\
+             {chained}\n",
             checked.threads, checked.events, checked.appends
         ))?;
     }

@@ -39,6 +39,8 @@ impl Verdict {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Seen {
     seq: u64,
+    /// The first entry that it stands for.
+    from: u64,
     /// Of its text.
     text: u64,
     /// Of its text but for the thread's name: a branch's past may be told under either.
@@ -97,7 +99,9 @@ async fn pages(
                 verdict.found(format!("{seq} comes after {}", all.last().map_or(0, |l| l.seq)));
             }
             if seq <= head {
-                all.push(Seen { seq, text: digest([event.raw()]), rest: rest(event) });
+                let from = entry.get("from").and_then(Node::i64);
+                let from = from.map_or(seq, |from| from as u64);
+                all.push(Seen { seq, from, text: digest([event.raw()]), rest: rest(event) });
             }
         }
         let cursor = doc.root().get("cursor").and_then(Node::str).unwrap_or_default();
@@ -118,15 +122,16 @@ async fn holes(
     head: u64,
     verdict: &mut Verdict,
 ) -> Result<(), Error> {
-    let missing = head.saturating_sub(pages.len() as u64);
+    let there: u64 = pages.iter().map(|seen| seen.seq + 1 - seen.from).sum();
+    let missing = head.saturating_sub(there);
     if missing == 0 {
         return Ok(());
     }
     if client.is_operator().await? {
         let mut wanted = 1;
         let next = pages.iter().find(|seen| {
-            let right = seen.seq == wanted;
-            wanted += u64::from(right);
+            let right = seen.from == wanted;
+            wanted = if right { seen.seq + 1 } else { wanted };
             !right
         });
         let next = next.map_or_else(|| "the end".to_owned(), |seen| seen.seq.to_string());
@@ -156,6 +161,9 @@ async fn stream(
             return Ok(());
         };
         let Some(frame) = next? else { break };
+        if frame.event == "folded" && frame.id.is_none() {
+            continue;
+        }
         let id = frame.id.as_deref().unwrap_or_default();
         let seq = id.strip_prefix(epoch).and_then(|rest| rest.strip_prefix('.'));
         let Some(seq) = seq.and_then(|seq| seq.parse::<u64>().ok()) else {
