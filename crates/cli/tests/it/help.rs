@@ -41,6 +41,8 @@ fn every_command_explains_itself_with_examples() {
         "completions",
         "share",
         "promote",
+        "redact",
+        "erase",
     ] {
         let help = selvedge(&[command, "--help"]).stdout;
         assert!(help.contains("Examples:\n"), "{command}");

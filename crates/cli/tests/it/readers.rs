@@ -16,7 +16,8 @@ const READERS: usize = 12;
 /// What a reader may cost at most: a piece that waits for room, and what hyper holds.
 const EACH: usize = 1 << 20;
 
-async fn reader(host: &str) -> TcpStream {
+/// Someone who asks for all of thread `t`, with little room for what comes.
+pub(crate) async fn reader(host: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     let mut stream = socket.connect(host.parse().unwrap()).await.unwrap();
@@ -26,7 +27,7 @@ async fn reader(host: &str) -> TcpStream {
 }
 
 /// Bytes of memory that a process has of its own.
-fn memory(pid: u32) -> usize {
+pub(crate) fn memory(pid: u32) -> usize {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() << 10

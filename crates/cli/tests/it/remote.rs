@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::server::Server;
+use crate::server::{Server, http};
 use crate::{selvedge, selvedge_with};
 
 const HISTORY: &str = r#"[{"parts":[{"content":"How long is the Seine?","timestamp":"2026-01-01T00:00:00Z","part_kind":"user-prompt"}],"kind":"request"},{"parts":[{"content":"777 km","part_kind":"text"}],"model_name":"m","timestamp":"2026-01-01T00:00:01Z","kind":"response"}]"#;
@@ -123,7 +123,8 @@ fn a_thread_is_shared_and_a_branch_takes_its_place() {
     let link = run(&["share", "t", "--expires", "7d", "--title", "Look", "--show", "tools"]);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let read = |link: &str| {
-        runtime.block_on(async { reqwest::get(link.trim()).await.unwrap().text().await.unwrap() })
+        runtime
+            .block_on(async { http().get(link.trim()).send().await.unwrap().text().await.unwrap() })
     };
     assert!(read(&link).contains("777 km"), "{link}");
     let listed = run(&["share", "t", "--list"]);
@@ -134,7 +135,7 @@ fn a_thread_is_shared_and_a_branch_takes_its_place() {
 
     let fork = format!("{url}/api/threads/t/fork");
     runtime.block_on(async {
-        let made = reqwest::Client::new().post(fork).body(r#"{"id":"f"}"#).send().await.unwrap();
+        let made = http().post(fork).body(r#"{"id":"f"}"#).send().await.unwrap();
         assert_eq!(made.status().as_u16(), 201);
     });
     let done = "t is now f, and what it was is was";

@@ -97,3 +97,9 @@ fn a_mux_in_typescript_takes_next_actions_and_answers_them() {
     let said: Vec<&Value> = state["messages"].as_array().unwrap().iter().collect();
     assert!(said.iter().any(|one| one["text"] == "In short: Tell what was found"), "{state}");
 }
+
+#[test]
+#[ignore = "needs a node: cargo xtask test --only surfaces"]
+fn envelopes_and_the_log_come_whole_through_cuts() {
+    House::open().node("client_envelope.mjs");
+}
