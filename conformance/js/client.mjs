@@ -1,5 +1,7 @@
 // What the clients of surfaces share: saying what was seen to work, and leaving with a reason.
 
+import { Proxy } from './live_proxy.mjs';
+
 export const url = process.argv[2];
 
 // Runs one check; the first that fails ends the program.
@@ -26,21 +28,16 @@ export async function api(path, body) {
   return text ? JSON.parse(text) : undefined;
 }
 
-// An answer that breaks off after some bytes, in the middle of an event if it comes so: `how` is
-// `error`, as of a lost connection, or `close`, as of one that was ended.
-export function cut(response, bytes, how = 'error') {
-  const reader = response.body.getReader();
-  const body = new ReadableStream({
-    async pull(to) {
-      const { done, value } = await reader.read();
-      if (done) return to.close();
-      to.enqueue(value.subarray(0, Math.max(0, bytes)));
-      bytes -= value.length;
-      if (bytes > 0) return;
-      await reader.cancel();
-      how === 'error' ? to.error(new TypeError('network error')) : to.close();
-    },
-  });
-  const short = new Response(body, { status: response.status, headers: response.headers });
-  return Object.defineProperty(short, 'url', { value: response.url });
+// Runs something against a proxy of the server that cuts `CUTS` answers at random bytes, streams unless
+// told: again, if it was over before.
+export const CUTS = 20;
+export async function throughCuts(bytes, run, { type, rounds = 5 } = {}) {
+  const proxy = new Proxy({ most: CUTS, bytes, type });
+  await proxy.start(url);
+  try {
+    for (let round = 1; round <= rounds && proxy.cuts < CUTS; round++) await run(proxy.origin, proxy, round);
+  } finally {
+    proxy.end();
+  }
+  if (proxy.cuts !== CUTS) throw new Error(`${proxy.cuts} cuts of ${CUTS}`);
 }

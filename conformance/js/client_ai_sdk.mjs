@@ -9,7 +9,7 @@ import * as ai5 from 'ai5';
 import * as ai6 from 'ai6';
 import * as ai7 from 'ai7';
 
-import { api, check, cut, url } from './client.mjs';
+import { api, check, throughCuts, url } from './client.mjs';
 
 const LIBRARIES = { 5: ai5, 6: ai6, 7: ai7 };
 
@@ -34,10 +34,10 @@ class State {
 
 function chat(version, id, options = {}) {
   const { AbstractChat, DefaultChatTransport } = LIBRARIES[version];
-  const { messages = [], body, fetch, ...rest } = options;
+  const { base = url, messages = [], body, fetch, ...rest } = options;
   class Chat extends AbstractChat {}
   const transport = new DefaultChatTransport({
-    api: `${url}/ai-sdk/chat`,
+    api: `${base}/ai-sdk/chat`,
     headers: { 'x-ai-sdk-version': String(version) },
     body,
     fetch,
@@ -61,8 +61,10 @@ const shown = (messages) =>
     role,
     parts: parts
       .filter((part) => !part.type.startsWith('data-'))
-      .map(({ type, text, state, toolCallId, input, output, approval }) =>
-        JSON.parse(JSON.stringify({ type, text, state, toolCallId, input, output, approval: approval?.approved }))),
+      .map(({ type, text, state, toolCallId, input, output, approval, ...rest }) => {
+        const agent = (rest.providerMetadata ?? rest.callProviderMetadata)?.selvedge?.agent;
+        return JSON.parse(JSON.stringify({ type, text, state, toolCallId, input, output, approval: approval?.approved, agent }));
+      }),
   }));
 const kinds = async (id) => {
   const { entries } = await api(`/api/threads/${id}/events?limit=10000`);
@@ -147,6 +149,125 @@ for (const version of [5, 6, 7]) {
       assert.deepEqual(shown(await history(version, id)), shown(own.messages));
     });
   }
+
+  await it('two tools that need consent at once are answered together', async (id) => {
+    const own = chat(version, id, {
+      sendAutomaticallyWhen:
+        library.lastAssistantMessageIsCompleteWithApprovalResponses ?? library.lastAssistantMessageIsCompleteWithToolCalls,
+    });
+    await own.sendMessage({ text: 'both of them' });
+    const calls = () => own.lastMessage.parts.filter((part) => part.type === 'tool-booking__book_flight');
+    assert.deepEqual(calls().map((part) => part.input.flight), ['KA101', 'KA102'], JSON.stringify(own.lastMessage));
+    for (const [nth, part] of calls().entries()) {
+      const approved = nth === 0;
+      if (version === 5) await own.addToolResult({ tool: 'booking__book_flight', toolCallId: part.toolCallId, output: approved });
+      else await own.addToolApprovalResponse({ id: part.approval.id, approved });
+    }
+    while (own.status !== 'ready' || !/settled/.test(text(own.lastMessage))) {
+      assert.equal(own.error, undefined);
+      await new Promise((next) => setTimeout(next, 5));
+    }
+    assert.equal(own.messages.length, 2, JSON.stringify(own.messages));
+    const denied = version === 5 ? 'output-error' : 'output-denied';
+    assert.deepEqual(calls().map((part) => part.state), ['output-available', denied]);
+    const events = await kinds(id);
+    assert.equal(events.filter((event) => event.kind === 'input-received').length, 2);
+    assert.deepEqual(events.filter((event) => event.kind === 'tool-complete').map((event) => event.outcome).sort(), ['denied', 'success']);
+    assert.deepEqual(shown(await history(version, id)), shown(own.messages));
+  });
+
+  await it('a question of a subagent ends the stream, and its answer goes on in the same chat', async (id) => {
+    const own = chat(version, id);
+    await own.sendMessage({ text: 'let them ask' });
+    assert.equal(own.status, 'ready', String(own.error));
+    const asked = own.lastMessage.parts.find((part) => part.type === 'data-input-required');
+    assert.ok(asked, JSON.stringify(own.lastMessage));
+    assert.equal((await fetch(`${url}/ai-sdk/chat/${id}/stream`)).status, 204, 'nothing runs');
+    await api(`/api/threads/${id}/inputs/${encodeURIComponent(asked.data.inputId)}`, { value: 'three' });
+    let messages;
+    do messages = await history(version, id);
+    while (!messages.some((message) => /Now they know/.test(text(message))));
+    assert.equal(messages.filter((message) => message.role === 'user').length, 1);
+    assert.equal((await kinds(id)).filter((event) => event.kind === 'input-received').length, 1);
+  });
+
+  // A chat in which several agents answer each message.
+  const shared = async (id, agents, options) => {
+    await api('/api/threads', { id });
+    const joins = agents.map((participantId) => ({ kind: 'participant-joined', participantId, role: 'agent' }));
+    await api(`/api/threads/${id}/events`, joins);
+    return chat(version, id, options);
+  };
+  const by = (message, agent) =>
+    message.parts.filter((part) => part.type === 'text' && part.providerMetadata.selvedge.agent === agent)
+      .map((part) => part.text).join('|');
+
+  await it('all agents that answer a message are heard in one, each by name', async (id) => {
+    const own = await shared(id, ['helper', 'slow', 'assistant']);
+    await own.sendMessage({ text: 'search please' });
+    assert.equal(own.error, undefined);
+    assert.deepEqual(own.messages.map((m) => m.role), ['user', 'assistant']);
+    assert.equal(by(own.lastMessage, 'helper'), 'Here is some help.');
+    assert.equal(by(own.lastMessage, 'slow'), WORDS);
+    assert.equal(by(own.lastMessage, 'assistant'), 'I look for flights.|Three airlines fly on Friday.');
+    assert.equal(tool(own.lastMessage, 'flights__search_flights').callProviderMetadata.selvedge.agent, 'assistant');
+    assert.deepEqual(shown(await history(version, id)), shown(own.messages));
+    await own.sendMessage({ text: 'hello' });
+    assert.equal(own.messages.length, 4);
+    assert.equal(by(own.lastMessage, 'assistant'), 'You said: hello');
+    assert.deepEqual(shown(await history(version, id)), shown(own.messages));
+    await library.validateUIMessages({ messages: await history(version, id) });
+  });
+
+  await it('one of several agents asks while others go on, and is answered in the same message', async (id) => {
+    const own = await shared(id, ['slow', 'assistant'], {
+      sendAutomaticallyWhen:
+        library.lastAssistantMessageIsCompleteWithApprovalResponses ?? library.lastAssistantMessageIsCompleteWithToolCalls,
+    });
+    await own.sendMessage({ text: 'book it' });
+    assert.equal(own.error, undefined);
+    assert.equal(by(own.lastMessage, 'slow'), WORDS, 'who does not wait goes on');
+    const asked = tool(own.lastMessage, 'booking__book_flight');
+    assert.deepEqual(shown(await history(version, id)), shown(own.messages));
+    if (version === 5) {
+      await own.addToolResult({ tool: 'booking__book_flight', toolCallId: asked.toolCallId, output: true });
+    } else {
+      await own.addToolApprovalResponse({ id: asked.approval.id, approved: true });
+    }
+    while (own.status !== 'ready' || !/done/.test(by(own.lastMessage, 'assistant'))) {
+      assert.equal(own.error, undefined);
+      await new Promise((next) => setTimeout(next, 5));
+    }
+    assert.equal(own.messages.length, 2, JSON.stringify(own.messages));
+    assert.equal(by(own.lastMessage, 'slow'), WORDS, 'nothing twice');
+    assert.equal(tool(own.lastMessage, 'booking__book_flight').state, 'output-available');
+    assert.equal((await kinds(id)).filter((event) => event.kind === 'input-received').length, 1);
+    assert.deepEqual(shown(await history(version, id)), shown(own.messages));
+  });
+
+  await it('what several agents say is resumed from its start, and stopped together', async (id) => {
+    const first = await shared(id, ['helper', 'slow']);
+    const gone = first.sendMessage({ text: 'go' });
+    while (!first.lastMessage || !/w10/.test(text(first.lastMessage))) await new Promise((next) => setTimeout(next, 5));
+    await first.stop();
+    await gone;
+    const second = chat(version, id, { messages: await history(version, id) });
+    await second.resumeStream();
+    assert.equal(second.error, undefined);
+    assert.equal(by(second.lastMessage, 'helper'), 'Here is some help.');
+    assert.equal(by(second.lastMessage, 'slow'), WORDS);
+    assert.deepEqual(shown(await history(version, id)), shown(second.messages));
+    const third = await shared(`${id}-stopped`, ['slow', 'planner'], {
+      fetch: (input, init) => fetch(init.method === 'POST' ? `${input}?abort=stop` : input, init),
+    });
+    const left = third.sendMessage({ text: 'go' });
+    while (!third.lastMessage || !/w10/.test(text(third.lastMessage))) await new Promise((next) => setTimeout(next, 5));
+    await third.stop();
+    await left;
+    let events;
+    do events = await kinds(`${id}-stopped`);
+    while (!events.some((event) => event.status === 'canceled' && /slow/.test(event.taskId)));
+  });
 
   await it('a tool of the client gets its output from there', async (id) => {
     const own = chat(version, id, {
@@ -245,24 +366,24 @@ for (const version of [5, 6, 7]) {
     assert.deepEqual(own.messages.map(text), ['three', 'You said: three', 'four', 'You said: four']);
   });
 
-  await it('an answer is whole after 20 cuts, by resuming', async (id) => {
-    let cuts = 20;
-    const cutting = async (input, init) => {
-      const response = await fetch(input, init);
-      return cuts-- > 0 && response.status === 200 ? cut(response, 500 + Math.random() * 4000) : response;
-    };
-    let own = chat(version, id, { body: { agent: 'slow' }, fetch: cutting });
-    await own.sendMessage({ text: 'go' });
-    while (cuts > -1 && own.status === 'error') {
-      // Version 5 adds what it is given again to what it has; it begins with the history.
-      if (version === 5) own = chat(version, id, { messages: await history(version, id), fetch: cutting });
-      await own.resumeStream();
-    }
-    if (text(own.lastMessage) !== WORDS) own = chat(version, id, { messages: await history(version, id) });
-    assert.deepEqual(own.messages.map(text), ['go', WORDS]);
-    assert.deepEqual(shown(await history(version, id)), shown(own.messages));
-    assert.equal((await kinds(id)).filter((event) => event.kind === 'message').length, 1);
-  });
+  await it('an answer is whole after 20 cuts at any byte, by resuming', (chatId) =>
+    throughCuts(3500, async (base, proxy, round) => {
+      const id = `${chatId}-${round}`;
+      let own = chat(version, id, { base, body: { agent: 'slow' } });
+      await own.sendMessage({ text: 'go' });
+      while (own.status === 'error') {
+        // Version 5 adds what it is given again to what it has; it begins with the history.
+        if (version === 5) own = chat(version, id, { base, messages: await history(version, id) });
+        const cuts = proxy.cuts;
+        await own.resumeStream();
+        assert.ok(own.status === 'ready' || proxy.cuts > cuts, own.error);
+      }
+      // It was over when the client came again: then the history has it.
+      if (text(own.lastMessage) !== WORDS) own = chat(version, id, { messages: await history(version, id) });
+      assert.deepEqual(own.messages.map(text), ['go', WORDS]);
+      assert.deepEqual(shown(await history(version, id)), shown(own.messages));
+      assert.equal((await kinds(id)).filter((event) => event.kind === 'message').length, 1);
+    }));
 
   await it('mistakes are told in the error, and change nothing', async (id) => {
     const own = chat(version, id, { body: { agent: 'nobody' } });

@@ -1,11 +1,14 @@
 // One conversation, driven by others at the same time: the part of the AI SDK, and of an
 // `EventSource` that sees everything.
 //
-//     node crossing.mjs URL drive|view THREAD
+//     node crossing.mjs URL drive|view|again THREAD
+//
+// A story is what users and agents said, and as far as the protocol tells it: the tools that were used,
+// how often someone agreed, the artifacts, and how many turns were stopped.
 
 import assert from 'node:assert/strict';
 
-import { DefaultChatTransport, readUIMessageStream } from 'ai6';
+import { DefaultChatTransport, readUIMessageStream, validateUIMessages } from 'ai6';
 import { EventSource } from 'eventsource';
 
 import { url } from './client.mjs';
@@ -18,7 +21,7 @@ const TURNS = 5;
 function followed() {
   return new Promise((done, failed) => {
     const asked = new Set();
-    const story = { user: [], assistant: new Map() };
+    const story = { user: [], assistant: new Map(), tools: [], approved: 0, artifacts: new Set(), canceled: 0 };
     const over = new Set();
     const source = new EventSource(`${url}/api/contexts/${thread}/stream`);
     const timer = setTimeout(() => failed(new Error(`only ${over.size} turns ended`)), 60_000);
@@ -27,7 +30,7 @@ function followed() {
       if ([...over].filter((task) => asked.has(task)).length < TURNS) return;
       clearTimeout(timer);
       source.close();
-      done({ user: story.user, assistant: [...story.assistant.values()] });
+      done({ ...story, assistant: [...story.assistant.values()], artifacts: [...story.artifacts] });
     });
     on('message', (event) => event.role === 'user' && story.user.push(
       typeof event.content === 'string' ? event.content : event.content.map((part) => part.text).join(''),
@@ -39,8 +42,17 @@ function followed() {
       const part = `${event.taskId} ${event.partId}`;
       story.assistant.set(part, (story.assistant.get(part) ?? '') + event.delta);
     });
+    on('tool-call', (event) => story.tools.push(event.toolName));
+    on('input-received', (event) => (story.approved += event.value === true));
+    for (const kind of ['file-write', 'data-write', 'dataset-write']) {
+      on(kind, (event) => event.name && story.artifacts.add(event.name));
+    }
     on('task-complete', (event) => over.add(event.taskId));
-    on('task-status', (event) => ['failed', 'canceled'].includes(event.status) && over.add(event.taskId));
+    on('task-status', (event) => {
+      if (!['failed', 'canceled'].includes(event.status) || over.has(event.taskId)) return;
+      story.canceled += event.status === 'canceled';
+      over.add(event.taskId);
+    });
   });
 }
 
@@ -65,11 +77,20 @@ async function searched() {
 if (phase === 'drive') {
   const [story] = await Promise.all([followed(), searched()]);
   console.log(JSON.stringify(story));
+} else if (phase === 'again') {
+  // Whoever comes later is told the same.
+  console.log(JSON.stringify(await followed()));
 } else {
-  const messages = await (await fetch(`${url}/ai-sdk/chat/${thread}?version=6`)).json();
-  const story = { user: [], assistant: [] };
+  const told = await (await fetch(`${url}/ai-sdk/chat/${thread}?version=6`)).json();
+  const messages = await validateUIMessages({ messages: told });
+  const story = { user: [], assistant: [], tools: [], approved: 0 };
   for (const { role, parts } of messages) {
     story[role].push(...parts.filter((part) => part.type === 'text').map((part) => part.text));
+    for (const part of parts.filter((part) => part.toolCallId)) {
+      story.tools.push(part.toolName ?? part.type.replace(/^tool-/, ''));
+      assert.equal(part.state, 'output-available', JSON.stringify(part));
+      story.approved += part.approval?.approved === true;
+    }
   }
   console.log(JSON.stringify(story));
 }

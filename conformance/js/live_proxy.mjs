@@ -1,4 +1,5 @@
-// A proxy that cuts every answer inside a frame, each time at another place.
+// A proxy that cuts connections: every answer inside a frame, each time at another place, or streams
+// after any number of bytes.
 
 import { connect, createServer } from 'node:net';
 
@@ -22,8 +23,18 @@ export class Proxy {
   #server;
   #open = new Set();
   #next = 0;
+  #bytes;
+  #most;
+  #type;
   cuts = 0;
   origin;
+
+  /** Cuts every answer, or, given `bytes`, the first `most` of a type after up to so many bytes. */
+  constructor({ most = Infinity, bytes, type = 'text/event-stream' } = {}) {
+    this.#type = `content-type: ${type}`;
+    this.#most = most;
+    this.#bytes = bytes;
+  }
 
   async start(upstream) {
     const { hostname, port } = new URL(upstream);
@@ -38,7 +49,7 @@ export class Proxy {
       };
       for (const socket of [client, server]) socket.on('error', close).on('close', close);
       client.on('data', (bytes) => server.write(bytes));
-      const cut = this.#cutter();
+      const cut = this.#bytes === undefined ? this.#cutter() : this.#byBytes();
       server.on('data', (bytes) => {
         const { pass, end } = cut(bytes);
         client.write(pass, end ? close : undefined);
@@ -77,6 +88,29 @@ export class Proxy {
       const passed = held.subarray(0, pass);
       held = held.subarray(pass);
       return { pass: passed, end: done };
+    };
+  }
+
+  /** Decides for one connection: of the streams on it, passes some bytes after the head. */
+  #byBytes() {
+    let left;
+    return (bytes) => {
+      let from = 0;
+      if (left === undefined && this.cuts < this.#most) {
+        const head = bytes.indexOf('\r\n\r\n');
+        const stream = bytes.indexOf(this.#type);
+        if (stream < 0 || head < stream) return { pass: bytes, end: false };
+        from = head + 4;
+        left = 1 + Math.floor(Math.random() * this.#bytes);
+      }
+      if (left === undefined || this.cuts >= this.#most || bytes.length - from < left) {
+        if (left !== undefined) left -= bytes.length - from;
+        return { pass: bytes, end: false };
+      }
+      this.cuts += 1;
+      const pass = bytes.subarray(0, from + left);
+      left = Infinity;
+      return { pass, end: true };
     };
   }
 

@@ -4,6 +4,7 @@ import json
 import sys
 import traceback
 import urllib.request
+import uuid
 
 URL = sys.argv[1] if len(sys.argv) > 1 else ""
 
@@ -25,3 +26,11 @@ def api(path, body=None):
     with urllib.request.urlopen(urllib.request.Request(URL + path, data=data), timeout=60) as answer:
         text = answer.read()
     return json.loads(text) if text else None
+
+
+def answered_by(agent):
+    """A thread in which an agent takes part, and so answers."""
+    thread = str(uuid.uuid4())
+    api("/api/threads", {"id": thread})
+    api(f"/api/threads/{thread}/events", {"kind": "participant-joined", "participantId": agent, "role": "agent"})
+    return thread

@@ -2,11 +2,13 @@
 
 import asyncio
 import json
-import random
 import urllib.error
 import urllib.request
 
+import requests
+
 from client import URL, api, check
+from cutting import CUTS, Cutting
 from peer_agent_api import client, schemas
 
 SLOW = " ".join(f"w{i}" for i in range(1, 101))
@@ -218,17 +220,21 @@ def bad_bodies_are_refused():
 
 def cut_off_twenty_times():
     """The client has no means but to ask again: the same request is the same turn."""
-    for round in range(20):
-        asked = request("go", f"aa-cut-{round}", model="slow")
-        stop = random.randint(1, 95)
-        stream = agent().stream(asked)
-        before = [next(stream) for _ in range(stop)]
-        stream.close()
-        events, response = turn(asked)
-        assert [e.model_dump() for e in events[:stop]] == [e.model_dump() for e in before]
-        assert "".join(e.text for e in events if e.object == "content" and e.delta) == SLOW
-        assert len(api(f"/api/threads/aa-cut-{round}")["tasks"]) == 1
-        assert said(response) == SLOW
+    with Cutting(12_000) as cutting:
+        for round in range(CUTS):
+            asked = request("go", f"aa-cut-{round}", model="slow")
+            before = []
+            try:
+                for event in client.HTTPAgentAPIClient(cutting.url + "/process").stream(asked):
+                    before.append(event)
+                raise AssertionError(f"not cut after {len(before)} events")
+            except requests.RequestException:
+                pass
+            events, response = turn(asked)
+            assert [e.model_dump() for e in events[: len(before)]] == [e.model_dump() for e in before]
+            assert "".join(e.text for e in events if e.object == "content" and e.delta) == SLOW
+            assert len(api(f"/api/threads/aa-cut-{round}")["tasks"]) == 1
+            assert said(response) == SLOW
 
 
 check("a turn is streamed", a_turn_is_streamed)
@@ -244,4 +250,4 @@ check("what was said elsewhere comes along", what_was_said_elsewhere_comes_along
 check("artifacts and failures are told", artifacts_and_failures_are_told)
 check("the queue keeps turns", the_queue_keeps_turns)
 check("bad bodies are refused", bad_bodies_are_refused)
-check("cut off twenty times", cut_off_twenty_times)
+check("cut off twenty times, at any byte", cut_off_twenty_times)

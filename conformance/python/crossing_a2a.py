@@ -56,13 +56,15 @@ async def drive():
 async def view():
     client = await connect(URL)
     asked = pb.ListTasksRequest(context_id=thread, include_artifacts=True, history_length=100)
-    story = {"user": [], "assistant": []}
+    story = {"user": [], "assistant": [], "artifacts": [], "canceled": 0}
     for task in (await client.list_tasks(asked)).tasks:
         said = [m for m in task.history if m.role == pb.ROLE_USER]
         story["user"].extend(part.text for message in said for part in message.parts)
         # What an agent says has no name; what it writes has.
         said = [artifact for artifact in task.artifacts if not artifact.name]
         story["assistant"].extend("".join(part.text for part in artifact.parts) for artifact in said)
+        story["artifacts"].extend(artifact.name for artifact in task.artifacts if artifact.name)
+        story["canceled"] += task.status.state == pb.TASK_STATE_CANCELED
     print(json.dumps(story))
 
 

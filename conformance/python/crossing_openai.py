@@ -36,6 +36,8 @@ def greeted():
     """A turn through the Agent API; what its own client makes of it."""
     agent = agentscope.HTTPAgentAPIClient(URL + "/process")
     asked = agentscope.create_simple_text_request("hello from AgentScope", session_id=thread)
+    # With a name of its own, the same request is the same turn.
+    asked.input[-1].id = "agentscope-1"
     response = list(agent.stream(asked))[-1]
     assert response.status == "completed", response
     texts = [c.text for m in response.output if m.type == "message" for c in m.content if c.type == "text"]
@@ -64,7 +66,15 @@ if phase == "drive":
     at_once(booked, greeted)
     print("openai and AgentScope are done")
 else:
-    story = {"user": [], "assistant": []}
+    greeted()
+    story = {"user": [], "assistant": [], "tools": [], "canceled": 0}
+    for run in threads.runs.list(thread):
+        story["canceled"] += run.status == "cancelled"
+        for step in threads.runs.steps.list(run.id, thread_id=thread):
+            if step.type == "tool_calls":
+                names = [call.function.name for call in step.step_details.tool_calls]
+                # What a question is called here is no tool of the agent's.
+                story["tools"].extend(name for name in names if name != "request_input")
     for message in threads.messages.list(thread, order="asc"):
         story[message.role].extend(part.text.value for part in message.content if part.type == "text")
     print(json.dumps(story))
