@@ -1,0 +1,154 @@
+//! A stream that is told again: all of it or its second half.
+
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
+
+use crate::Server;
+use crate::decode::Progress;
+use crate::event::{Request, Scanner, event};
+use crate::line::Line;
+use crate::process::Tree;
+use crate::wire::Replay;
+
+#[derive(clap::Args)]
+pub(crate) struct FillArgs {
+    #[command(flatten)]
+    pub(crate) server: Server,
+    /// The stream's name
+    #[arg(long)]
+    name: String,
+    /// How many events it gets
+    #[arg(long)]
+    events: u64,
+    /// Bytes of an event
+    #[arg(long, default_value_t = 300)]
+    size: usize,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) server: Server,
+    /// The stream's name
+    #[arg(long)]
+    name: String,
+    /// Events that it has
+    #[arg(long)]
+    events: u64,
+    /// Begin behind the first half, at the place that `fill` told
+    #[arg(long)]
+    middle: Option<String>,
+    /// Of ours: the form that it is told in
+    #[arg(long, default_value = "native")]
+    dialect: String,
+}
+
+/// Events of one append while a stream is made.
+const BATCH: u64 = 500;
+
+/// Makes a stream; tells the place in its middle.
+pub(crate) fn fill(args: &FillArgs) -> Result<Value> {
+    let wire = args.server.peer.wire();
+    let mut line = Line::open(args.server.address, wire)?;
+    if let Some(made) = wire.make(&args.name) {
+        line.exchange(&made, 1)?;
+    }
+    ensure!(args.events.is_multiple_of(2 * BATCH), "a multiple of {} events", 2 * BATCH);
+    let events = vec![event(args.size); BATCH as usize];
+    let mut request = Request::new(wire.append(&args.name, &events));
+    let (clock, mut middle) = (Instant::now(), String::new());
+    for first in (0..args.events).step_by(BATCH as usize) {
+        line.exchange(request.stamp(0, first, clock), wire.answers(BATCH as usize))?;
+        if (first + BATCH) * 2 == args.events {
+            middle = wire.place(&line.decoder, first + BATCH);
+        }
+    }
+    let seconds = clock.elapsed().as_secs_f64();
+    Ok(json!({ "middle": middle, "seconds": seconds, "events_s": args.events as f64 / seconds }))
+}
+
+pub(crate) fn run(args: &Args) -> Result<Value> {
+    let (server, own) = (args.server.tree(), Tree::own());
+    let first = if args.middle.is_some() { args.events / 2 } else { 0 };
+    server.forget_peak();
+    let (memory, cpu, own_cpu) = (server.memory(), server.cpu(), own.cpu());
+    let place = args.middle.as_deref();
+    let told = tell(&args.server, &args.name, &args.dialect, place, 0, first..args.events)?;
+    Ok(json!({
+        "events": args.events - first,
+        "seconds": told.seconds,
+        "events_s": (args.events - first) as f64 / told.seconds,
+        "first_ms": told.first_ms,
+        "mb_s": told.bytes as f64 / told.seconds / 1e6,
+        "memory_mb": memory / 1e6,
+        "grown_mb": (server.peak() - memory).max(0.0) / 1e6,
+        "server_cpu": (server.cpu() - cpu) / told.seconds,
+        "own_cpu": (own.cpu() - own_cpu) / told.seconds,
+    }))
+}
+
+/// Reads a stream of one writer from its beginning; it must hold exactly so many events.
+pub(crate) fn check(server: &Server, stream: &str, writer: usize, events: u64) -> Result<()> {
+    tell(server, stream, "native", None, writer, 0..events).map(|_| ())
+}
+
+/// How a stream was told.
+struct Told {
+    seconds: f64,
+    first_ms: f64,
+    bytes: u64,
+}
+
+fn tell(
+    server: &Server,
+    stream: &str,
+    dialect: &str,
+    place: Option<&str>,
+    writer: usize,
+    wanted: std::ops::Range<u64>,
+) -> Result<Told> {
+    let wire = server.peer.wire();
+    let mut line = Line::open(server.address, wire)?;
+    let begin = Instant::now();
+    let (mut next, mut wrong, mut first_ms, mut bytes) = (wanted.start, 0u64, None, 0u64);
+    loop {
+        let before = next;
+        let seen = next - wanted.start;
+        line.ask(&wire.replay(stream, dialect, place, seen), 1)?;
+        let mut scanner = Scanner::default();
+        let (mut last, mut ended) = (Vec::new(), false);
+        while !ended {
+            let progress = line.read(&mut |piece| {
+                bytes += piece.len() as u64;
+                scanner.feed(piece, |mark| {
+                    first_ms.get_or_insert_with(|| begin.elapsed().as_secs_f64() * 1e3);
+                    wrong += u64::from((mark.writer, mark.number) != (writer, next));
+                    next += 1;
+                });
+                if let Replay::Stream(end) = wire.replayed() {
+                    // Only the end of a piece can be the end of all, and it may be cut.
+                    last.extend_from_slice(&piece[piece.len().saturating_sub(512)..]);
+                    ended |= next >= wanted.end && memchr::memmem::find(&last, end).is_some();
+                    last.drain(..last.len().saturating_sub(512));
+                }
+            })?;
+            ended |= progress == Progress::Whole;
+        }
+        match wire.replayed() {
+            Replay::Stream(_) => break,
+            Replay::Pages(page) if next - before < page => break,
+            Replay::Pages(_) => {}
+        }
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    ensure!(wrong == 0, "{wrong} events out of order");
+    ensure!(
+        next == wanted.end,
+        "{} events instead of {}",
+        next - wanted.start,
+        wanted.end - wanted.start
+    );
+    Ok(Told { seconds, first_ms: first_ms.unwrap_or(f64::NAN), bytes })
+}
