@@ -7,6 +7,7 @@ mod instructions;
 mod machine;
 mod report;
 mod sample;
+mod serve;
 mod server;
 mod surfaces;
 
@@ -30,8 +31,8 @@ enum What {
     Convert,
     /// Compare turns of an agent with pydantic-ai's loop, and run a thousand at once.
     Agents,
-    /// Measure durable appends and fan-out through the real server.
-    Server,
+    /// Measure the server beside Redis, Durable Streams, PostgreSQL, Nchan and NATS.
+    Server(server::Args),
     /// Compare A2A and the Agent API with the servers that their authors offer.
     Surfaces,
     /// Compare instruction counts with the committed baseline.
@@ -44,10 +45,10 @@ enum What {
 
 /// Runs a benchmark; the exit code tells whether its targets were met.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    match args.what {
+    match &args.what {
         What::Convert => convert::run(),
         What::Agents => agents::run(),
-        What::Server => server::run(),
+        What::Server(own) => server::run(own),
         What::Surfaces => surfaces::run(),
         What::Instructions { update: true } => instructions::update(),
         What::Instructions { update: false } => {

@@ -150,7 +150,13 @@ pub(crate) fn install_node_packages() -> Result<()> {
         stamp.write()?;
     }
     // The drivers import the packages, so they live beside them.
-    for entry in fs::read_dir(&source)? {
+    copy_drivers(&source, &folder)?;
+    copy_drivers(&source.join("ui"), &folder.join("ui"))
+}
+
+fn copy_drivers(source: &Path, folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    for entry in fs::read_dir(source)? {
         let path = entry?.path();
         if let (Some("mjs" | "jsx"), Some(name)) =
             (path.extension().and_then(|e| e.to_str()), path.file_name())

@@ -1,5 +1,5 @@
 //! `cargo xtask test`: formatting, lints, Rust tests, conformance, models, tools, workers, the
-//! hand-off, agents elsewhere, surfaces, then instruction counts.
+//! hand-off, agents elsewhere, surfaces, the web UI, chaos, then instruction counts.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use crate::bench;
 use crate::conformance::{self, Part};
 use crate::process::{self, cargo};
-use crate::{handoff, models, remote, surfaces, tools, workers, workspace};
+use crate::{chaos, handoff, models, remote, surfaces, tools, ui, workers, workspace};
 
 /// Arguments of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -17,7 +17,7 @@ pub(crate) struct Args {
     /// Run only this part.
     #[arg(long, value_enum)]
     only: Option<Only>,
-    /// Run only the conformance checks whose id contains this text.
+    /// Run only the conformance checks, or tests of the web UI, whose name contains this text.
     #[arg(long)]
     filter: Option<String>,
 }
@@ -46,6 +46,10 @@ enum Only {
     Remote,
     /// Every surface, used by the real clients of its protocol.
     Surfaces,
+    /// The web UI, in a real browser.
+    Ui,
+    /// The server killed, out of space, cut off: the short form of `cargo xtask chaos`.
+    Chaos,
     /// Instruction counts beside the committed baseline.
     Instructions,
 }
@@ -64,6 +68,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             | Only::Handoff
             | Only::Remote
             | Only::Surfaces
+            | Only::Ui
+            | Only::Chaos
             | Only::Instructions,
         ) => &[],
         Some(Only::Recordings) => &[Part::Rejects, Part::Recordings],
@@ -95,6 +101,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     if all || matches!(args.only, Some(Only::Surfaces)) {
         surfaces::run()?;
+    }
+    if all || matches!(args.only, Some(Only::Ui)) {
+        ui::run(args.filter.as_deref())?;
+    }
+    if all || matches!(args.only, Some(Only::Chaos)) {
+        chaos::run(&chaos::Args::short())?;
     }
     if !matches!(args.only, None | Some(Only::Instructions)) || args.filter.is_some() {
         return Ok(conformance);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::machine;
 use super::sample::{folder, json};
-use super::server::{Server, build};
+use super::serve::{Server, build};
 use crate::install::Venv;
 use crate::process::step;
 use crate::workspace;

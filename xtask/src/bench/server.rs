@@ -1,137 +1,164 @@
-//! `cargo xtask bench server`: durable appends and fan-out, through the real server.
+//! `cargo xtask bench server`: ours and the peers in one run and in turns, so that a machine that
+//! slows down slows all of them; what was wanted, and a plot.
+
+mod goals;
+mod peer;
+mod plot;
+mod rows;
+mod run;
+mod service;
+mod workloads;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
+use clap::ValueEnum;
+use serde_json::json;
 
+use self::peer::Peer;
+use self::rows::Rows;
+use self::run::Run;
 use super::machine;
-use super::sample::{folder, json};
+use super::sample::folder;
+use super::serve::build;
+use crate::install::remove;
 use crate::process::{cargo, step};
 use crate::workspace;
 
-/// How many write at the same time.
-const WRITERS: [u32; 4] = [1, 16, 64, 256];
-/// How many read the thread.
-const READERS: [u32; 2] = [100, 1000];
-
-/// Measures everything, prints a table and writes `server.json`.
-pub(crate) fn run() -> Result<ExitCode> {
-    let program = build()?;
-    let folder = folder()?.join("server");
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder)?;
-    let mut rows = Vec::new();
-    for writers in WRITERS {
-        step(&format!("appends by {writers} writers"));
-        let server = Server::start(&program, &folder.join(format!("appends-{writers}.db")), &[])?;
-        let writers = writers.to_string();
-        rows.push(server.measure(&program, &["appends", "--writers", &writers])?);
-    }
-    for readers in READERS {
-        step(&format!("one thread to {readers} readers"));
-        let server = Server::start(&program, &folder.join(format!("fanout-{readers}.db")), &[])?;
-        let readers = readers.to_string();
-        rows.push(server.measure(&program, &["fanout", "--readers", &readers])?);
-    }
-    for row in &rows {
-        println!("{row}");
-    }
-    println!("{}", machine::describe());
-    let path = folder.with_file_name("server.json");
-    fs::write(
-        &path,
-        serde_json::to_string_pretty(&json!({ "machine": machine::describe(), "rows": rows }))?,
-    )?;
-    step(&format!("written to {}", path.display()));
-    Ok(ExitCode::SUCCESS)
+/// Arguments of `cargo xtask bench server`.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Which workloads; all when left out
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Workload>,
+    /// Beside whom; everyone who is installed when left out
+    #[arg(long, value_enum, value_delimiter = ',')]
+    peers: Vec<Beside>,
+    /// One round of shorter and smaller loads
+    #[arg(long)]
+    quick: bool,
+    /// How often everything is measured; medians count
+    #[arg(long, value_name = "COUNT")]
+    rounds: Option<usize>,
+    /// How long each load goes on
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<f64>,
 }
 
-/// Builds the server as it is used; gives its path.
-pub(super) fn build() -> Result<PathBuf> {
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Workload {
+    /// Durable appends by 1, 16, 64 and 256 writers, and in batches
+    Appends,
+    /// One thread to 100, 1,000 and 5,000 readers as fast as acknowledged, and 1,000 at a rate
+    Fanout,
+    /// Memory of 20,000 readers who are told nothing
+    Idle,
+    /// 100k and 1M events told again, from the start and from the middle
+    Replay,
+    /// 1M threads of one event
+    Threads,
+    /// What an append costs as its thread grows to 1M events
+    Growth,
+}
+
+/// Who is measured beside ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Beside {
+    None,
+    Redis,
+    DurableStreams,
+    Postgres,
+    Nchan,
+    Nats,
+}
+
+impl Beside {
+    fn peer(self) -> Option<Peer> {
+        match self {
+            Self::None => None,
+            Self::Redis => Some(Peer::Redis),
+            Self::DurableStreams => Some(Peer::DurableStreams),
+            Self::Postgres => Some(Peer::Postgres),
+            Self::Nchan => Some(Peer::Nchan),
+            Self::Nats => Some(Peer::Nats),
+        }
+    }
+}
+
+/// Measures, prints the tables, writes `server.json` and `server.svg`.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let program = match workspace::chosen_binary() {
+        Some(path) => workspace::root()?.join(path),
+        None => build()?,
+    };
+    let load = build_load()?;
+    let base = folder()?;
+    let folder = base.join("server");
+    remove(&folder)?;
+    fs::create_dir_all(&folder)?;
+    let asked: Vec<Peer> = match args.peers.as_slice() {
+        [] => Peer::OTHERS.to_vec(),
+        some => some.iter().filter_map(|beside| beside.peer()).collect(),
+    };
+    let mut peers = Vec::new();
+    for peer in asked {
+        match peer.find() {
+            Ok(found) => {
+                step(&format!("peer {}: {}", peer.name(), found.version));
+                peers.push(found);
+            }
+            Err(error) => step(&format!("peer {}: {error:#}, left out", peer.name())),
+        }
+    }
+    let run = Run {
+        program,
+        load,
+        folder,
+        peers,
+        rounds: args.rounds.unwrap_or(if args.quick { 1 } else { 3 }).max(1),
+        seconds: args.seconds.unwrap_or(if args.quick { 2.0 } else { 4.0 }),
+        quick: args.quick,
+    };
+    let mut rows = Rows::default();
+    for &workload in Workload::value_variants() {
+        if args.only.is_empty() || args.only.contains(&workload) {
+            workloads::measure(&run, workload, &mut rows)?;
+        }
+    }
+    let goals = goals::of(&rows);
+    rows.print();
+    goals::print(&goals);
+    let machine = machine::describe();
+    println!("\n{machine}");
+    let versions = run.peers.iter().map(|found| (found.peer.name(), found.version.clone()));
+    let report = json!({
+        "machine": machine,
+        "quick": args.quick,
+        "rounds": run.rounds,
+        "seconds": run.seconds,
+        "versions": versions.collect::<std::collections::BTreeMap<_, _>>(),
+        "goals": goals.iter().map(goals::Goal::json).collect::<Vec<_>>(),
+        "rows": rows.json(),
+    });
+    let path = base.join("server.json");
+    fs::write(&path, serde_json::to_string_pretty(&report)? + "\n")?;
+    let plot = base.join("server.svg");
+    fs::write(&plot, plot::draw(&rows))?;
+    remove(&run.folder)?;
+    step(&format!("written to {} and {}", path.display(), plot.display()));
+    let met = rows.whole(Peer::Selvedge) && goals.iter().all(goals::Goal::met);
+    Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Builds the load; gives its path.
+fn build_load() -> Result<std::path::PathBuf> {
     let built = cargo()
         .current_dir(workspace::root()?)
-        .args(["build", "--release", "--locked", "--package", "selvedge"])
-        .status()?;
-    ensure!(built.success(), "the server does not build");
-    Ok(workspace::target()?.join("release/selvedge"))
-}
-
-/// A server of its own; stopped when it is dropped.
-pub(super) struct Server {
-    child: Child,
-    address: String,
-}
-
-impl Server {
-    pub(super) fn start(program: &Path, db: &Path, args: &[&str]) -> Result<Self> {
-        let mut child = Command::new(program)
-            .args(["serve", "--listen", "127.0.0.1:0", "--db"])
-            .arg(db)
-            .args(args)
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("could not start the server")?;
-        let mut line = String::new();
-        let output = child.stdout.as_mut().context("the server has no output")?;
-        BufReader::new(output).read_line(&mut line)?;
-        let address = line.trim().rsplit("http://").next().unwrap_or_default().to_owned();
-        Ok(Self { child, address })
-    }
-
-    /// What can be measured.
-    pub(super) fn target(&self) -> Target {
-        Target { address: self.address.clone(), process: self.child.id() }
-    }
-
-    /// Runs a load, and adds what it cost the server.
-    pub(super) fn measure(&self, program: &Path, load: &[&str]) -> Result<Value> {
-        self.target().measure(program, load)
-    }
-}
-
-/// A server that can be measured, whosever it is.
-pub(super) struct Target {
-    pub(super) address: String,
-    pub(super) process: u32,
-}
-
-impl Target {
-    /// Runs a load, and adds what it cost the server.
-    pub(super) fn measure(&self, program: &Path, load: &[&str]) -> Result<Value> {
-        let before = self.cpu()?;
-        let mut command = Command::new(program);
-        command.arg("bench").args(load).args(["--json", "--address", &self.address]);
-        let mut row = json(&mut command)?;
-        row["load"] = load[0].into();
-        row["server_cpu_s"] = (self.cpu()? - before).into();
-        row["server_memory_mb"] = (self.memory()? / 1024.0).into();
-        Ok(row)
-    }
-
-    /// CPU seconds of the server.
-    fn cpu(&self) -> Result<f64> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process))?;
-        let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
-        let ticks: f64 = fields.skip(11).take(2).filter_map(|f| f.parse::<f64>().ok()).sum();
-        Ok(ticks / 100.0)
-    }
-
-    /// Its memory in kB, at most.
-    fn memory(&self) -> Result<f64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.process))?;
-        let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-        let number = line.and_then(|line| line.split_whitespace().nth(1));
-        number.and_then(|n| n.parse().ok()).context("the server's memory is not known")
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+        .args(["build", "--release", "--locked", "--package", "selvedge-bench"])
+        .status()
+        .context("could not start cargo")?;
+    ensure!(built.success(), "the load does not build");
+    Ok(workspace::target()?.join("release/selvedge-load"))
 }

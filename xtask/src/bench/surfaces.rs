@@ -2,7 +2,10 @@
 //! disk, beside the servers that their authors offer, which keep nothing.
 //!
 //! The same load asks them all, and they take turns, so that a machine that slows down slows down
-//! all of them. A message is answered in one piece, or in a hundred or a thousand.
+//! all of them. A message is answered in one piece, or in a hundred or a thousand. And how much
+//! later than on the native stream an event is there on each protocol's.
+
+mod latency;
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::machine;
 use super::sample::folder;
-use super::server::{Server, Target, build};
+use super::serve::{Server, Target, build};
 use crate::install::Venv;
 use crate::peer::Peer;
 use crate::process::{cargo, step};
@@ -101,7 +104,8 @@ pub(crate) fn run() -> Result<ExitCode> {
             results.push(result.with_context(|| format!("{} failed", case.name))?);
         }
     }
-    report(&found, &folder)
+    let delays = latency::measure(&program, &ours.target())?;
+    report(&found, &delays, &folder)
 }
 
 fn measure(program: &Path, folder: &Path, target: &Target, case: &Case) -> Result<Value> {
@@ -117,7 +121,11 @@ fn measure(program: &Path, folder: &Path, target: &Target, case: &Case) -> Resul
 }
 
 /// Prints what was found; fails where a target is not met.
-fn report(found: &[(&str, Vec<Value>)], folder: &Path) -> Result<ExitCode> {
+fn report(
+    found: &[(&str, Vec<Value>)],
+    delays: &latency::Found,
+    folder: &Path,
+) -> Result<ExitCode> {
     println!(
         "{:<22} {:>10} {:>12} {:>12} {:>9}",
         "", "requests/s", "events/s", "CPU µs/event", "p99 ms"
@@ -172,9 +180,13 @@ fn report(found: &[(&str, Vec<Value>)], folder: &Path) -> Result<ExitCode> {
         "CPU of a piece, of 1,000 to of 100: {ours:.2}, wanted {GROWTH} at most; a2a-server-lf {rust:.2}"
     );
     met &= ours <= GROWTH;
+    met &= latency::report(delays);
     println!("{}", machine::describe());
-    let report: Vec<Value> =
-        found.iter().map(|(name, rows)| json!({ "name": name, "rows": rows })).collect();
+    let report: Vec<Value> = found
+        .iter()
+        .chain(delays)
+        .map(|(name, rows)| json!({ "name": name, "rows": rows }))
+        .collect();
     let path = folder.with_file_name("surfaces.json");
     let report = json!({ "machine": machine::describe(), "found": report });
     fs::write(&path, serde_json::to_string_pretty(&report)?)?;
