@@ -31,6 +31,9 @@ async fn threads_are_listed_by_what_they_are() {
         let (status, answer) = site.post("/api/threads", body.to_string()).await;
         assert_eq!(status.as_u16(), 201, "{answer}");
     }
+    // The list is in the order of milliseconds: threads of one and the same are in that of their
+    // making, and t1 is to be the last that changed.
+    tokio::time::sleep(Duration::from_millis(2)).await;
     let ask = r#"[{"kind":"task-created","taskId":"k","initiator":"user"},{"kind":"input-required","taskId":"k","inputId":"i","requireUser":true,"inputType":"confirmation","prompt":"Really?"}]"#;
     site.post("/api/threads/t1/events", ask).await;
     let all = until(&site, "/api/threads", |a| {
