@@ -2,8 +2,6 @@
 //!
 //! The received spelling of a time is never replaced; this is for crossing from one to the other.
 
-use std::fmt::Write as _;
-
 const DAY: i64 = 86_400;
 /// Year 9999, where RFC 3339 ends.
 const LAST: i64 = 253_402_300_799;
@@ -18,7 +16,9 @@ pub fn from_seconds(seconds: i64) -> Option<String> {
 /// Milliseconds since 1970 as `2026-11-15T19:29:12.007Z`.
 pub fn from_millis(millis: i64) -> Option<String> {
     let mut out = civil(millis.div_euclid(1000))?;
-    let _ = write!(out, ".{:03}Z", millis.rem_euclid(1000));
+    out.push('.');
+    digits(&mut out, millis.rem_euclid(1000), 3);
+    out.push('Z');
     Some(out)
 }
 
@@ -98,7 +98,21 @@ fn civil(seconds: i64) -> Option<String> {
     let year = yoe + era * 400 + i64::from(month <= 2);
     let time = seconds.rem_euclid(DAY);
     let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
-    Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"))
+    let mut out = String::with_capacity("2026-11-15T19:29:12.007Z".len());
+    digits(&mut out, year, 4);
+    for (mark, number) in [('-', month), ('-', day), ('T', hour), (':', minute), (':', second)] {
+        out.push(mark);
+        digits(&mut out, number, 2);
+    }
+    Some(out)
+}
+
+/// The last digits of a number, without what formatting costs: every event has a time.
+fn digits(out: &mut String, number: i64, count: u32) {
+    for place in (0..count).rev() {
+        let digit = number / 10_i64.pow(place) % 10;
+        out.push(char::from(b'0' + digit as u8));
+    }
 }
 
 #[cfg(test)]

@@ -192,6 +192,8 @@ pub fn fields(pointer: &str, object: Node<'_, '_>, table: &[Field], report: &mut
                 report.error("missing-field", pointer, span(object), message);
             }
             Some(value) if value.is_null() && field.need == Need::May => {}
+            // As a rule. Where it is need not be put into words then.
+            Some(value) if fits(value, field.ty) => {}
             Some(value) => {
                 check_type(&format!("{pointer}/{}", field.name), value, field.ty, report);
             }
@@ -200,26 +202,38 @@ pub fn fields(pointer: &str, object: Node<'_, '_>, table: &[Field], report: &mut
     }
 }
 
+/// Whether a value is of a type.
+fn fits(value: Node<'_, '_>, ty: Type) -> bool {
+    match ty {
+        Type::Any => true,
+        Type::Text => value.is_string(),
+        Type::Number => value.kind() == NodeKind::Number,
+        Type::Integer => {
+            value.i64().is_some() || value.f64().is_some_and(|number| number.fract() == 0.0)
+        }
+        Type::Bool => value.kind() == NodeKind::Bool,
+        Type::Object => value.is_object(),
+        Type::Array => value.is_array(),
+        // A string that has no text is let pass: it is no other value.
+        Type::OneOf(values) => {
+            value.is_string() && value.str().is_none_or(|text| values.contains(&text.as_ref()))
+        }
+    }
+}
+
 /// Checks one value's type.
 pub fn check_type(pointer: &str, value: Node<'_, '_>, ty: Type, report: &mut Report) {
+    if fits(value, ty) {
+        return;
+    }
     let expected = match ty {
-        Type::Any => return,
-        Type::Text if value.is_string() => return,
-        Type::Number if value.kind() == NodeKind::Number => return,
-        Type::Integer if value.i64().is_some() || value.f64().is_some_and(|f| f.fract() == 0.0) => {
-            return;
-        }
-        Type::Bool if value.kind() == NodeKind::Bool => return,
-        Type::Object if value.is_object() => return,
-        Type::Array if value.is_array() => return,
         Type::OneOf(values) if value.is_string() => {
-            let Some(text) = value.str() else { return };
-            if !values.contains(&text.as_ref()) {
-                let message = format!("`{}` is not one of {}", brief(&text), values.join(", "));
-                report.error("unknown-value", pointer, span(value), message);
-            }
+            let text = value.str().unwrap_or_default();
+            let message = format!("`{}` is not one of {}", brief(&text), values.join(", "));
+            report.error("unknown-value", pointer, span(value), message);
             return;
         }
+        Type::Any => return,
         Type::Text | Type::OneOf(_) => "a string",
         Type::Number => "a number",
         Type::Integer => "a whole number",

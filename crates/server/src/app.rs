@@ -325,13 +325,17 @@ impl App {
     /// Whether appends are likely to be taken.
     pub(crate) fn is_ready(&self) -> bool {
         let failed = self.inner.failed.load(Ordering::Relaxed);
-        let closing = *self.inner.closing.borrow() == Closing::Now;
-        !closing && (failed == 0 || now() - failed > SICK)
+        !self.is_closing() && (failed == 0 || now() - failed > SICK)
     }
 
     /// Ends all open streams; each is told where it stands, to resume elsewhere or later.
     pub fn close_streams(&self) {
         self.inner.closing.send_replace(Closing::Now);
+    }
+
+    /// Whether it ends.
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.inner.closing.borrow() == Closing::Now
     }
 
     pub(crate) fn closing(&self) -> watch::Receiver<Closing> {

@@ -1,8 +1,8 @@
 //! What every answer has, whatever is asked: an id, a line in the log, a count, headers that tell
-//! browsers to be careful, and an end to waiting.
+//! browsers to be careful (whoever writes the answer adds them), and an end to waiting.
 
 pub(crate) mod cors;
-mod headers;
+pub(crate) mod headers;
 mod request_id;
 
 use std::time::Instant;
@@ -14,9 +14,6 @@ use selvedge_store::SHARE_PREFIX;
 
 use crate::auth::guard::Caller;
 use crate::{App, Error, ErrorCode};
-
-/// Headers that an answer may get here.
-const HEADERS: usize = 12;
 
 /// Stands around everything.
 pub(crate) async fn edge(
@@ -48,8 +45,6 @@ pub(crate) async fn edge(
         log(&id, asked, code, &response, began);
     }
     let headers = response.headers_mut();
-    headers.reserve(HEADERS);
-    headers::add(headers);
     if app.options().tls.is_some() {
         headers::add_strict(headers);
     }

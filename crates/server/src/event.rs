@@ -84,7 +84,7 @@ impl Stamp {
         }
         let mut out = String::with_capacity(event.raw().len() + 96);
         // Between tokens only: inside strings these are escaped.
-        if event.raw().contains(['\n', '\r', '\t']) {
+        if memchr::memchr3(b'\n', b'\r', b'\t', event.raw().as_bytes()).is_some() {
             print(event, Style::Compact, &mut out);
         } else {
             out.push_str(event.raw());

@@ -1,9 +1,12 @@
 //! What handlers take from a request, refused in our own words.
 
-use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
+use std::pin::Pin;
+
+use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use bytes::{Bytes, BytesMut};
 use http::request::Parts;
+use http_body::Body as _;
 
 use crate::{App, Error, ErrorCode};
 
@@ -14,16 +17,49 @@ impl FromRequest<App> for Payload {
     type Rejection = Error;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Error> {
-        match Bytes::from_request(request, app).await {
-            Ok(bytes) => Ok(Self(bytes)),
-            Err(BytesRejection::FailedToBufferBody(error))
-                if error.status() == http::StatusCode::PAYLOAD_TOO_LARGE =>
-            {
-                let limit = app.options().body_bytes;
-                let message = format!("the body has more than {limit} bytes");
-                Err(Error::new(ErrorCode::BodyTooLarge, message))
+        let mut body = request.into_body();
+        let limit = app.options().body_bytes;
+        let too_large = || {
+            let message = format!("the body has more than {limit} bytes");
+            Error::new(ErrorCode::BodyTooLarge, message)
+        };
+        if body.size_hint().lower() > limit as u64 {
+            return Err(too_large());
+        }
+        // Most come in one piece, which is not copied.
+        let Some(first) = piece(&mut body).await? else { return Ok(Self(Bytes::new())) };
+        if body.is_end_stream() && first.len() <= limit {
+            return Ok(Self(first));
+        }
+        let mut all = BytesMut::from(first);
+        loop {
+            if all.len() > limit {
+                return Err(too_large());
             }
-            Err(error) => Err(Error::new(ErrorCode::BadParameter, error.body_text())),
+            match piece(&mut body).await? {
+                Some(next) => all.extend_from_slice(&next),
+                None => return Ok(Self(all.freeze())),
+            }
+        }
+    }
+}
+
+/// The next piece of a body.
+async fn piece(body: &mut Body) -> Result<Option<Bytes>, Error> {
+    loop {
+        let frame = std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
+        match frame {
+            None => return Ok(None),
+            // Else trailers, which say nothing here.
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+            Some(Err(error)) => {
+                let message = format!("the body did not arrive: {error}");
+                return Err(Error::new(ErrorCode::BadParameter, message));
+            }
         }
     }
 }

@@ -103,18 +103,14 @@ impl<'a> Plain<'a> {
                 // A stream may go on for days.
                 self.buffer = BytesMut::new();
             }
-            let last = last || self.is_closing();
+            let last = last || self.app.is_closing();
             let written = answer::write(self.stream, limit, (method, last), response).await;
             note(self.app, &written);
             written?;
-            if last || self.is_closing() {
+            if last || self.app.is_closing() {
                 return Ok(Left::Closed);
             }
         }
-    }
-
-    fn is_closing(&self) -> bool {
-        *self.app.closing().borrow() == Closing::Now
     }
 
     /// The next request, with all of its body.

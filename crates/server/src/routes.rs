@@ -3,7 +3,7 @@
 //! Invariant: every route is in this table, and every request to one goes through the authorizer.
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::MethodRouter;
 use http::Method;
@@ -112,8 +112,7 @@ impl Site {
     }
 
     /// Takes a request to its route, past the authorizer.
-    async fn route(&self, mut request: Request) -> Response {
-        DefaultBodyLimit::max(self.app.options().body_bytes).apply(&mut request);
+    async fn route(&self, request: Request) -> Response {
         let found = self.rules.at(request.uri().path()).ok().and_then(|found| {
             let token = found.params.get("token").unwrap_or_default().to_owned();
             Some((rule(found.value, request.method())?, token))

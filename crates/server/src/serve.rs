@@ -20,6 +20,7 @@ use tokio::time::timeout;
 
 use crate::app::Closing;
 use crate::auth::guard::Peer;
+use crate::edge::headers;
 use crate::metrics::Metrics;
 use crate::plain::{self, Left, Plain};
 use crate::routes::Site;
@@ -249,7 +250,11 @@ where
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(Peer(peer.ip()));
         let site = site.clone();
-        async move { Ok::<_, Infallible>(site.answer(request).await) }
+        async move {
+            let mut response = site.answer(request).await;
+            headers::add(response.headers_mut());
+            Ok::<_, Infallible>(response)
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -3,6 +3,7 @@
 mod catch_up;
 pub(crate) mod chain;
 pub(crate) mod check;
+mod desk;
 pub(crate) mod erase;
 pub(crate) mod fold;
 mod follow;

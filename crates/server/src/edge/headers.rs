@@ -12,7 +12,14 @@ const ALWAYS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-pub(super) fn add(headers: &mut HeaderMap) {
+/// Those of them that an answer does not have.
+pub(crate) fn missing(headers: &HeaderMap) -> impl Iterator<Item = (HeaderName, &'static str)> {
+    ALWAYS.into_iter().filter(|(name, _)| !headers.contains_key(name))
+}
+
+/// Adds them, for whoever writes no more than what an answer has.
+pub(crate) fn add(headers: &mut HeaderMap) {
+    headers.reserve(ALWAYS.len());
     for (name, value) in ALWAYS {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }

@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::gone;
+use crate::edge::headers;
 
 /// Bytes that a head has room for before it grows.
 const HEAD: usize = 768;
@@ -164,6 +165,9 @@ fn head(status: StatusCode, headers: &HeaderMap, length: &Length, last: bool) ->
             line(name.as_str().as_bytes(), value.as_bytes());
         }
     }
+    for (name, value) in headers::missing(headers) {
+        line(name.as_str().as_bytes(), value.as_bytes());
+    }
     match length {
         Length::None => {}
         Length::Known(exact) => line(b"content-length", exact.to_string().as_bytes()),
@@ -211,6 +215,9 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_LENGTH, 7.into());
         headers.insert("a", "b".parse().unwrap());
+        let always: String = headers::missing(&headers)
+            .map(|(name, value)| format!("{name}: {value}\r\n"))
+            .collect();
         let text = |length, last| {
             let head = String::from_utf8(head(StatusCode::OK, &headers, &length, last)).unwrap();
             let (head, date) = head.split_once("date: ").unwrap();
@@ -219,11 +226,13 @@ mod tests {
         };
         assert_eq!(
             text(Length::Known(3), false),
-            "HTTP/1.1 200 OK\r\na: b\r\ncontent-length: 3\r\n"
+            format!("HTTP/1.1 200 OK\r\na: b\r\n{always}content-length: 3\r\n")
         );
         assert_eq!(
             text(Length::Chunked, true),
-            "HTTP/1.1 200 OK\r\na: b\r\ntransfer-encoding: chunked\r\nconnection: close\r\n"
+            format!(
+                "HTTP/1.1 200 OK\r\na: b\r\n{always}transfer-encoding: chunked\r\nconnection: close\r\n"
+            )
         );
     }
 }

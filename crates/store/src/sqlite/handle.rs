@@ -1,11 +1,11 @@
-//! The way to the writer: what it can be asked, and the channel to ask it through.
+//! The way to the writer: what it can be asked.
 
-use std::sync::mpsc::{SyncSender, TrySendError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
+use super::desk::Desk;
 use super::fold::Folding;
 use crate::{
     Append, AppendError, Appended, Erase, Erasure, KeyHash, Lease, Progress, Promote, PromoteError,
@@ -40,13 +40,13 @@ pub(super) enum Command {
 /// The way to the writer.
 #[derive(Debug)]
 pub(crate) struct WriterHandle {
-    sender: Option<SyncSender<Command>>,
+    desk: Arc<Desk>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl WriterHandle {
-    pub(super) fn new(sender: SyncSender<Command>, thread: JoinHandle<()>) -> Self {
-        Self { sender: Some(sender), thread: Mutex::new(Some(thread)) }
+    pub(super) fn new(desk: Arc<Desk>, thread: JoinHandle<()>) -> Self {
+        Self { desk, thread: Mutex::new(Some(thread)) }
     }
 
     pub(crate) async fn append(&self, append: Append) -> Result<Appended, AppendError> {
@@ -115,11 +115,7 @@ impl WriterHandle {
     }
 
     fn send(&self, command: Command) -> Result<(), TendError> {
-        let sender = self.sender.as_ref().ok_or(TendError::Closed)?;
-        sender.try_send(command).map_err(|error| match error {
-            TrySendError::Full(_) => TendError::Busy,
-            TrySendError::Disconnected(_) => TendError::Closed,
-        })
+        self.desk.push(command)
     }
 }
 
@@ -132,7 +128,7 @@ fn unsent(error: TendError) -> AppendError {
 
 impl Drop for WriterHandle {
     fn drop(&mut self) {
-        self.sender = None;
+        self.desk.close();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
             // What was taken is committed before the store is gone.

@@ -3,15 +3,15 @@
 //! Invariant: nothing is answered before its commit has returned, and a commit returns when it is
 //! on disk. A commit that fails leaves nothing behind, in the file or in memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::chain::Links;
+use super::desk::Desk;
 use super::follow::{Backlog, Item, Used};
 use super::handle::{Command, Reply, WriterHandle};
 use super::read::{find_thread, folded, is_live, written_head};
@@ -25,24 +25,25 @@ use crate::{
     ThreadKey, ThreadRef,
 };
 
-/// Appends that may wait.
-const QUEUE: usize = 16_384;
 /// Appends and bytes of one commit.
 const GROUP: usize = 4096;
 const GROUP_BYTES: usize = 8 << 20;
-/// The longest wait for the appends of one commit.
-const GATHER: Duration = Duration::from_micros(500);
 /// Threads whose head is remembered.
 const KNOWN: usize = 500_000;
 /// How long what follows behind may wait while there is other work and while there is none, and how
 /// far it may fall back. The more follows together, the less is written twice.
 const PATIENCE: Duration = Duration::from_millis(20);
 const IDLE: Duration = Duration::from_millis(10);
+/// How long nothing has been appended when there is no other work.
+const LULL: Duration = Duration::from_millis(2);
 const BACKLOG: usize = 1024;
 const BACKLOG_MAX: usize = 100_000;
-/// How long one step of catching up may take, and the wait after one that failed.
+/// Rows that follow in one step.
+const STEP: usize = 256;
+/// How long one step of catching up may take, and the wait after one, and after one that failed.
 const CATCH_UP_IDLE: Duration = Duration::from_millis(20);
-const CATCH_UP_BUSY: Duration = Duration::from_millis(4);
+const CATCH_UP_BUSY: Duration = Duration::from_millis(1);
+const REST: Duration = Duration::from_millis(3);
 const STUCK: Duration = Duration::from_secs(1);
 /// Pages of the write-ahead log after which it is copied back, when idle or at once, and after which
 /// readers are waited for that keep it from beginning anew.
@@ -65,9 +66,16 @@ pub(crate) struct Writer {
     clock: i64,
     /// What there is to be caught up with behind the backlog.
     pub(super) behind: Behind,
-    /// How many appends the last commit had, and how long to wait for as many again.
-    group: usize,
-    gather: Duration,
+    /// When the oldest row that is not followed was committed, and the newest; how many the last
+    /// commit had.
+    since: Instant,
+    last: Instant,
+    committed: usize,
+    /// How many of the rows that wait follow next, if some of those that began have.
+    round: usize,
+    /// When catching up was tried last, and until when it waits because something failed.
+    tried: Instant,
+    not_before: Instant,
 }
 
 /// A thread and its head.
@@ -155,8 +163,8 @@ impl Writer {
         backlog.follow(&conn, usize::MAX)?;
         // Until a look shows that there is nothing to catch up with.
         recent.note(recent::Known::Not);
-        let (sender, receiver) = sync_channel(QUEUE);
-        let mut writer = Self {
+        let now = Instant::now();
+        let writer = Self {
             conn,
             live,
             recent,
@@ -168,92 +176,100 @@ impl Writer {
             next_thread,
             clock: 0,
             behind: Behind::Something,
-            group: 1,
-            gather: Duration::ZERO,
+            since: now,
+            last: now,
+            round: 0,
+            tried: now,
+            not_before: now,
+            committed: 0,
         };
+        let desk = Arc::new(Desk::new(writer));
+        let own = desk.clone();
         let thread = std::thread::Builder::new()
             .name("journal".into())
-            .spawn(move || writer.run(&receiver))
+            .spawn(move || own.run())
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-        Ok(WriterHandle::new(sender, thread))
+        Ok(WriterHandle::new(desk, thread))
     }
 
-    fn run(&mut self, commands: &Receiver<Command>) {
-        let mut since = Instant::now();
-        loop {
-            let wait = match (self.backlog.len(), self.behind) {
-                (0, Behind::Nothing) => Duration::from_secs(3600),
-                (0, Behind::Something) => Duration::ZERO,
-                (0, Behind::Stuck) => STUCK,
-                _ => PATIENCE.saturating_sub(since.elapsed()).min(IDLE),
-            };
-            let first = match commands.recv_timeout(wait) {
-                Ok(command) => Some(command),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => break,
-            };
-            if self.backlog.len() == 0 {
-                since = Instant::now();
-            }
-            let idle = first.is_none();
-            if let Some(command) = first {
-                self.take(command, commands);
-            }
-            let late = since.elapsed() >= PATIENCE;
-            if idle || late || self.backlog.len() >= BACKLOG {
-                self.follow();
-                // After the places of rows, which readers wait for.
-                self.catch_up(if idle { CATCH_UP_IDLE } else { CATCH_UP_BUSY });
-                since = Instant::now();
-            }
-        }
-        while self.backlog.len() > 0 && self.follow() {}
-        let _ = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-    }
-
-    /// Takes a command and what else is waiting.
-    fn take(&mut self, first: Command, commands: &Receiver<Command>) {
-        let mut group: Vec<(Box<Append>, Reply)> = Vec::with_capacity(self.group);
-        let mut other = None;
+    /// The appends that wait first and need not be looked at, as many as are committed together.
+    pub(super) fn group(&self, waiting: &mut VecDeque<Command>) -> Vec<(Box<Append>, Reply)> {
+        let mut group = Vec::with_capacity(waiting.len().min(GROUP));
         let mut bytes = 0;
-        let mut next = Some(first);
-        let patience = Instant::now() + self.gather;
-        while let Some(command) = next {
+        while group.len() < GROUP
+            && bytes < GROUP_BYTES
+            && let Some(command) = waiting.pop_front()
+        {
             match command {
                 Command::Append(append, reply) if self.needs_no_look(&append) => {
-                    bytes += append
-                        .events
-                        .iter()
-                        .chain(append.more.iter().flatten())
-                        .map(crate::Draft::size)
-                        .sum::<usize>();
+                    let events = append.events.iter().chain(append.more.iter().flatten());
+                    bytes += events.map(crate::Draft::size).sum::<usize>();
                     group.push((append, reply));
                 }
                 command => {
-                    other = Some(command);
+                    waiting.push_front(command);
                     break;
                 }
             }
-            if group.len() >= GROUP || bytes >= GROUP_BYTES {
-                break;
+        }
+        group
+    }
+
+    /// Whether something is to follow now.
+    pub(super) fn must_follow(&self, now: Instant) -> bool {
+        self.due().is_some_and(|due| due <= now)
+    }
+
+    /// When something is to follow, if there is something.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let behind = (self.behind != Behind::Nothing).then(|| self.tried + REST);
+        let due = self.rows_due().into_iter().chain(behind).min()?;
+        Some(due.max(self.not_before))
+    }
+
+    /// When rows are to follow: soon if nothing else comes, and at some time however much does.
+    fn rows_due(&self) -> Option<Instant> {
+        match self.backlog.len() {
+            0 => None,
+            rows if rows >= BACKLOG || self.round > 0 => Some(self.since),
+            _ => Some((self.since + IDLE).max(self.last + LULL).min(self.since + PATIENCE)),
+        }
+    }
+
+    /// Lets what follows behind come a little further, if it is time. In short steps: whoever
+    /// appends waits for each.
+    pub(super) fn step(&mut self) {
+        let now = Instant::now();
+        if now < self.not_before {
+            return;
+        }
+        if self.rows_due().is_some_and(|due| due <= now) {
+            // Those that come meanwhile are for the next round: the more follow together, the less
+            // is written twice.
+            let round = if self.round > 0 { self.round } else { self.backlog.len() };
+            let rows = round.min(STEP.max(2 * self.committed));
+            if self.follow_some(rows) {
+                self.round = round - rows;
+                if self.round == 0 {
+                    self.since = Instant::now();
+                }
+            } else {
+                self.not_before = now + PATIENCE;
             }
-            next = commands.try_recv().ok();
-            // Those answered last are about to come again: a commit costs more than the wait.
-            if next.is_none() && group.len() < self.group {
-                let wait = patience.saturating_duration_since(Instant::now());
-                next = commands.recv_timeout(wait).ok();
+        } else if self.must_follow(now) {
+            let is_quiet = now.saturating_duration_since(self.last) >= LULL;
+            self.catch_up(if is_quiet { CATCH_UP_IDLE } else { CATCH_UP_BUSY });
+            self.tried = Instant::now();
+            if self.behind == Behind::Stuck {
+                self.not_before = now + STUCK;
             }
         }
-        if !group.is_empty() {
-            let begin = Instant::now();
-            self.group = group.len();
-            self.commit(group);
-            self.gather = (begin.elapsed() / 4).min(GATHER);
-        }
-        // In the order asked: after the appends before it.
-        if let Some(other) = other {
-            self.tend(other);
-        }
+    }
+
+    /// Follows everything: the store closes.
+    pub(super) fn finish(&mut self) {
+        while self.backlog.len() > 0 && self.follow() {}
+        let _ = self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     }
 
     /// Commits appends together and answers them.
@@ -337,6 +353,11 @@ impl Writer {
             items.extend(stage.items);
         }
         let reached = self.live.publish(items.iter().map(|item| (item.thread, &item.batch)));
+        self.last = Instant::now();
+        if self.backlog.len() == 0 {
+            self.since = self.last;
+        }
+        self.committed = items.len();
         for item in items {
             self.backlog.push(item);
         }
@@ -538,8 +559,13 @@ impl Writer {
 
     /// Lets what follows behind catch up a little; `false` if it could not.
     pub(super) fn follow(&mut self) -> bool {
-        let rows = if self.backlog.len() > BACKLOG_MAX { usize::MAX } else { BACKLOG };
+        self.follow_some(BACKLOG)
+    }
+
+    fn follow_some(&mut self, rows: usize) -> bool {
+        let rows = if self.backlog.len() > BACKLOG_MAX { usize::MAX } else { rows };
         let followed = self.backlog.follow(&self.conn, rows);
+        self.round = self.round.min(self.backlog.len());
         match followed {
             Ok(Some(done)) => {
                 self.recent.note(done.known);

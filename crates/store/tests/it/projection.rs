@@ -1,6 +1,7 @@
 //! Projections are what the fold makes of a thread's journal.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use selvedge_protocol::journal::Event;
@@ -11,7 +12,7 @@ use selvedge_store::{
     UsageQuery, WhichVersion,
 };
 
-use crate::append::thread;
+use crate::append::{event, thread};
 use crate::events::{any_event, dump, open, say};
 
 fn fold(store: &Store, thread: &ThreadRef) -> State {
@@ -324,4 +325,36 @@ async fn hostile_numbers_and_ids_stop_nothing() {
     let usage = store.usage(&thread).unwrap();
     assert_eq!(usage.iter().map(|u| u.tokens.input).collect::<Vec<_>>(), [1 << 53]);
     assert_eq!(store.summary(&thread).unwrap().unwrap().head, 11);
+}
+
+/// Appends are committed by whoever appends or by the journal's thread, and what follows is the
+/// thread's: it must hear of every append, at whatever moment it comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn what_follows_comes_by_itself_whenever_appends_come() {
+    const ROUNDS: u64 = 120;
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
+    for round in 1..=ROUNDS {
+        let appends = (0..3).map(|n| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                // About when what the others appended is due.
+                let micros = n * 5_000 + round * 97 % 6_000;
+                tokio::time::sleep(Duration::from_micros(micros)).await;
+                let append = Append::new(thread(&format!("t{n}")), vec![event("x")]);
+                store.append(append.creating(Create::IfMissing)).await.unwrap().thread
+            })
+        });
+        for append in appends.collect::<Vec<_>>() {
+            let of = append.await.unwrap();
+            let begin = Instant::now();
+            while store.summary(&of).unwrap().is_none_or(|summary| summary.head < round) {
+                assert!(
+                    begin.elapsed() < Duration::from_secs(60),
+                    "round {round}: it never follows"
+                );
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+    }
 }

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use axum::Extension;
+use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use selvedge_protocol::journal::{Cursor, Event, Kind};
 use selvedge_protocol::json::{Doc, from_utf8};
 use selvedge_protocol::time;
@@ -93,20 +94,31 @@ fn may_say(principal: &Principal, drafts: &[Draft]) -> Result<(), Error> {
 /// Where events were put, and what else there is to say: nothing, or members with a comma before.
 pub(in crate::surface) fn told(appended: &Appended, more: &str) -> Response {
     let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
-    let body = format!(
-        "{{\"first\":{},\"last\":{},\"cursor\":\"{cursor}\",\"duplicate\":{}{more}}}",
-        appended.first, appended.last, appended.duplicate
-    );
-    placed(cursor, body)
+    let (first, last, duplicate) = (appended.first, appended.last, appended.duplicate);
+    let text = cursor.to_string();
+    let mut body = String::with_capacity(80 + more.len());
+    let _ = write!(body, "{{\"first\":{first},\"last\":{last},\"cursor\":\"");
+    body.push_str(&text);
+    body.push_str(if duplicate { "\",\"duplicate\":true" } else { "\",\"duplicate\":false" });
+    body.push_str(more);
+    body.push('}');
+    at(&text, body)
 }
 
 /// An answer in JSON that leaves its reader at a cursor.
 pub(crate) fn placed(cursor: Cursor, body: String) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, "application/json".to_owned()),
-        (header::ETAG, format!("\"{cursor}\"")),
-    ];
-    (headers, body).into_response()
+    at(&cursor.to_string(), body)
+}
+
+fn at(cursor: &str, body: String) -> Response {
+    let mut response = Response::new(Body::from(body));
+    let headers = response.headers_mut();
+    headers.reserve(4);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Ok(tag) = HeaderValue::try_from(format!("\"{cursor}\"")) {
+        headers.insert(header::ETAG, tag);
+    }
+    response
 }
 
 /// The answer for a thread that was made, or was there already under the same key.
