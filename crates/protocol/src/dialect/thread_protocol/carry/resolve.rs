@@ -333,7 +333,12 @@ impl<'t> Resolver<'t> {
             return *known;
         }
         let style = || {
-            let streamed = text::decode(self.actions.get(action)?.arguments_text()?);
+            let streamed = self.actions.get(action)?.arguments_text()?;
+            // Half a character has no place in a text, so args say something else there.
+            if text::has_lone_surrogate(streamed) {
+                return None;
+            }
+            let streamed = text::decode(streamed);
             let doc = Doc::parse(self.written.get(action)?.value("args")?).ok()?;
             if !is_stable(doc.root()) {
                 return None;
