@@ -105,7 +105,7 @@ impl Tool {
     /// Waits until someone uses it.
     fn wait_for_use(&self) {
         let state = self.state.lock().unwrap();
-        let limit = Duration::from_secs(30);
+        let limit = Duration::from_secs(120);
         let (state, _) =
             self.changed.wait_timeout_while(state, limit, |state| state.done == 0).unwrap();
         assert!(state.done > 0, "nobody used the tool");
@@ -188,7 +188,7 @@ impl Stage {
     async fn until(&self, is_so: impl Fn(&[Value]) -> bool) {
         let begun = Instant::now();
         while !is_so(&self.events().await) {
-            assert!(begun.elapsed() < Duration::from_secs(60), "{:#?}", self.events().await);
+            assert!(begun.elapsed() < Duration::from_secs(120), "{:#?}", self.events().await);
             tokio::time::sleep(Duration::from_millis(3)).await;
         }
     }
