@@ -254,6 +254,25 @@ fn entries_keep_their_numbers_and_times_through_thread_protocol() {
 }
 
 #[test]
+fn a_line_that_is_kept_leaves_its_text_to_itself_when_nothing_is_added_to_it() {
+    let own = dialect::named("journal").unwrap();
+    let carrier = dialect::named("thread-protocol").unwrap();
+    let thought = |name: &str, text: &str| {
+        format!(
+            "{{\"kind\":\"thought-stream\",\"{name}\":\"c\",\"taskId\":\"t\",\"thoughtId\":\"b\",\
+             \"content\":\"{text}\",\"index\":0}}"
+        )
+    };
+    let journal = format!(
+        "{{\"seq\":1,\"event\":{}}}\n{{\"seq\":2,\"event\":{}}}\n",
+        thought("\\ud83d", "all of it"),
+        thought("contextId", "")
+    );
+    let carried = convert(own, carrier, &journal);
+    assert_eq!(convert(carrier, own, &carried), journal, "through {carried}");
+}
+
+#[test]
 fn half_a_character_in_streamed_arguments_survives_thread_protocol() {
     let own = dialect::named("ag-ui").unwrap();
     let carrier = dialect::named("thread-protocol").unwrap();

@@ -263,7 +263,8 @@ impl<'t> Resolver<'t> {
         let action = self.actions.get(placed.action)?;
         let written = self.written.get(placed.action)?;
         let (key, mut path) = written.locate(action.kind, placed.place)?;
-        if placed.place.adds()
+        // Not even nothing: the last cut of a text takes all that is left of it.
+        if matches!(placed.place, Place::Append { .. } | Place::Arguments { .. })
             && !self.torn.is_empty()
             && self.torn.contains(&(placed.action, key, path.clone()))
         {
