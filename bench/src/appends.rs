@@ -9,9 +9,9 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use serde_json::{Value, json};
 
+use crate::args::{Appends, Writers};
 use crate::decode::{Decoder, Progress};
 use crate::event::{Request, event};
-use crate::line::Line;
 use crate::process::Tree;
 use crate::replay;
 use crate::spread::Spread;
@@ -20,18 +20,8 @@ use crate::spread::Spread;
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) server: crate::Server,
-    /// How many write at the same time
-    #[arg(long)]
-    writers: usize,
-    /// Events of one append
-    #[arg(long, default_value_t = 1)]
-    batch: usize,
-    /// For how long, after a moment to warm up
-    #[arg(long, default_value_t = 4.0)]
-    seconds: f64,
-    /// Bytes of an event
-    #[arg(long, default_value_t = 300)]
-    size: usize,
+    #[command(flatten)]
+    load: Writers,
     /// What streams' names begin with
     #[arg(long, default_value = "a")]
     name: String,
@@ -41,21 +31,17 @@ pub(crate) struct Args {
 const WARM: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &Args) -> Result<Value> {
-    let wire = args.server.peer.wire();
+    let (wire, Appends { batch, seconds, size }) = (args.server.peer.wire(), args.load.appends);
     let (clock, mut poll) = (Instant::now(), Poll::new()?);
     let mut writers = Vec::new();
-    for number in 0..args.writers {
+    for number in 0..args.load.writers {
         let stream = format!("{}w{number}", args.name);
-        let mut line = Line::open(args.server.address, wire)?;
-        if let Some(made) = wire.make(&stream) {
-            line.exchange(&made, 1).with_context(|| format!("could not make {stream}"))?;
-        }
-        let (mut socket, decoder) = line.release()?;
+        let (mut socket, decoder) = args.server.stream(&stream)?.release()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
         poll.registry().register(&mut socket, Token(number), interest)?;
-        let events = vec![event(args.size); args.batch];
+        let events = vec![event(size); batch];
         let request = Request::new(wire.append(&stream, &events));
-        let answers = wire.answers(args.batch);
+        let answers = wire.answers(batch);
         let next = 0;
         writers.push(Writer {
             stream,
@@ -71,13 +57,13 @@ pub(crate) fn run(args: &Args) -> Result<Value> {
 
     let (server, own) = (args.server.tree(), Tree::own());
     let from = Instant::now() + WARM;
-    let end = from + Duration::from_secs_f64(args.seconds);
+    let end = from + Duration::from_secs_f64(seconds);
     let mut before = None;
     let (mut spread, mut counted, mut bytes) = (Spread::new(), 0u64, vec![0; 64 << 10]);
     for (number, writer) in writers.iter_mut().enumerate() {
         writer.send(number, clock)?;
     }
-    let (mut events, mut open) = (Events::with_capacity(1024), args.writers);
+    let (mut events, mut open) = (Events::with_capacity(1024), args.load.writers);
     while open > 0 {
         poll.poll(&mut events, Some(Duration::from_secs(30)))?;
         if events.is_empty() {
@@ -100,7 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<Value> {
                 let asked = writer.asked.unwrap_or(now);
                 spread.add((now - asked).as_micros() as u64);
             }
-            writer.next += args.batch as u64;
+            writer.next += batch as u64;
             if now < end {
                 writer.send(event.token().0, clock)?;
             } else {
@@ -119,10 +105,10 @@ pub(crate) fn run(args: &Args) -> Result<Value> {
         told.with_context(|| format!("{} is not what was acknowledged", writer.stream))?;
     }
     Ok(json!({
-        "writers": args.writers,
-        "batch": args.batch,
+        "writers": args.load.writers,
+        "batch": batch,
         "appends_s": counted as f64 / (end - begin).as_secs_f64(),
-        "events_s": counted as f64 * args.batch as f64 / (end - begin).as_secs_f64(),
+        "events_s": counted as f64 * batch as f64 / (end - begin).as_secs_f64(),
         "p50_ms": spread.at(0.50),
         "p99_ms": spread.at(0.99),
         "server_cpu": server_cpu / elapsed,

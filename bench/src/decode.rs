@@ -1,6 +1,7 @@
 //! Answers as they arrive: their content, and where they end.
 
 mod http;
+mod lines;
 mod nats;
 mod postgres;
 mod resp;

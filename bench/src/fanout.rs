@@ -4,58 +4,38 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use serde_json::{Value, json};
 
+use crate::args::{Appends, Readers};
 use crate::event::{Request, event};
 use crate::line::Line;
-use crate::process::{Tree, files};
-use crate::reader::{Outcome, Reader, read};
+use crate::process::Tree;
+use crate::reader::{Outcome, read};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(crate) server: crate::Server,
-    /// How many read it
-    #[arg(long)]
-    readers: usize,
-    /// Events of one append
-    #[arg(long, default_value_t = 1)]
-    batch: usize,
+    pub(crate) readers: Readers,
+    #[command(flatten)]
+    appends: Appends,
     /// Appends in a second; as many as are acknowledged when left out
     #[arg(long)]
     rate: Option<f64>,
     /// Threads that read
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// For how long
-    #[arg(long, default_value_t = 4.0)]
-    seconds: f64,
-    /// Bytes of an event
-    #[arg(long, default_value_t = 300)]
-    size: usize,
-    /// The stream's name
-    #[arg(long, default_value = "fanout")]
-    name: String,
 }
 
 /// How long readers may take for what is left.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &Args) -> Result<Value> {
-    let (wire, address) = (args.server.peer.wire(), args.server.address);
-    let count = args.readers.min(files().saturating_sub(100));
-    let mut publisher = Line::open(address, wire)?;
-    if let Some(made) = wire.make(&args.name) {
-        publisher.exchange(&made, 1)?;
-    }
-    let (server, own) = (args.server.tree(), Tree::own());
+    let mut publisher = args.readers.server.stream(&args.readers.name)?;
+    let (server, own) = (args.readers.server.tree(), Tree::own());
     let memory = server.memory();
-    let mut readers = Vec::with_capacity(count);
-    for number in 0..count {
-        let reader = Reader::open(address, wire, &args.name, number);
-        readers.push(reader.with_context(|| format!("reader {number}"))?);
-    }
+    let mut readers = args.readers.open()?;
+    let count = readers.len();
     thread::sleep(Duration::from_millis(300));
     let idle = server.memory();
 
@@ -115,11 +95,12 @@ pub(crate) fn run(args: &Args) -> Result<Value> {
 
 /// Publishes until the time is over; gives how many events, and when it ended.
 fn publish(args: &Args, line: &mut Line, clock: Instant) -> Result<(u64, Instant)> {
-    let wire = args.server.peer.wire();
-    let events = vec![event(args.size); args.batch];
-    let mut request = Request::new(wire.publish(&args.name, &events));
-    let (mut sent, mut appends, time) = (0, 0u32, Duration::from_secs_f64(args.seconds));
-    let answers = wire.answers(args.batch);
+    let wire = args.readers.server.peer.wire();
+    let Appends { batch, seconds, size } = args.appends;
+    let events = vec![event(size); batch];
+    let mut request = Request::new(wire.publish(&args.readers.name, &events));
+    let (mut sent, mut appends, time) = (0, 0u32, Duration::from_secs_f64(seconds));
+    let answers = wire.answers(batch);
     while clock.elapsed() < time {
         if let Some(rate) = args.rate {
             let due = clock + Duration::from_secs_f64(f64::from(appends) / rate);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use crate::args::{Appends, Writers};
 use crate::process::Tree;
 use crate::spread::Spread;
 
@@ -17,32 +18,24 @@ pub(crate) struct Args {
     /// The file
     #[arg(long)]
     path: PathBuf,
-    /// How many would wait for each sync
-    #[arg(long)]
-    writers: usize,
-    /// Events of one append
-    #[arg(long, default_value_t = 1)]
-    batch: usize,
-    /// For how long
-    #[arg(long, default_value_t = 4.0)]
-    seconds: f64,
-    /// Bytes of an event
-    #[arg(long, default_value_t = 300)]
-    size: usize,
+    /// Those who would wait for each sync
+    #[command(flatten)]
+    load: Writers,
 }
 
 /// The file's size.
 const SIZE: usize = 128 << 20;
 
 pub(crate) fn run(args: &Args) -> Result<Value> {
+    let Writers { writers, appends: Appends { batch, seconds, size } } = args.load;
     let file = OpenOptions::new().create(true).write(true).truncate(true).open(&args.path)?;
     file.write_all_at(&vec![0; SIZE], 0)?;
     file.sync_all()?;
-    let group = vec![b'x'; args.size * args.writers * args.batch];
+    let group = vec![b'x'; size * writers * batch];
     let groups_of_file = (SIZE / group.len().max(1)).max(1) as u64;
     let (begin, cpu, mut spread, mut groups) =
         (Instant::now(), Tree::own().cpu(), Spread::new(), 0u64);
-    let time = Duration::from_secs_f64(args.seconds);
+    let time = Duration::from_secs_f64(seconds);
     while begin.elapsed() < time {
         let at = Instant::now();
         file.write_all_at(&group, groups % groups_of_file * group.len() as u64)?;
@@ -51,12 +44,12 @@ pub(crate) fn run(args: &Args) -> Result<Value> {
         groups += 1;
     }
     let seconds = begin.elapsed().as_secs_f64();
-    let appends = groups as f64 * args.writers as f64 / seconds;
+    let appends = groups as f64 * writers as f64 / seconds;
     Ok(json!({
-        "writers": args.writers,
-        "batch": args.batch,
+        "writers": writers,
+        "batch": batch,
         "appends_s": appends,
-        "events_s": appends * args.batch as f64,
+        "events_s": appends * batch as f64,
         "p50_ms": spread.at(0.50),
         "p99_ms": spread.at(0.99),
         "own_cpu": (Tree::own().cpu() - cpu) / seconds,

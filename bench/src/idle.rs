@@ -3,51 +3,34 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::line::Line;
-use crate::process::files;
-use crate::reader::Reader;
+use crate::args::Readers;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(crate) server: crate::Server,
-    /// How many there are, if the limit of open files allows
-    #[arg(long)]
-    readers: usize,
-    /// The stream's name
-    #[arg(long, default_value = "idle")]
-    name: String,
+    pub(crate) readers: Readers,
 }
 
-/// Files that a server needs besides.
-const SPARE: usize = 100;
-
 pub(crate) fn run(args: &Args) -> Result<Value> {
-    let (wire, address) = (args.server.peer.wire(), args.server.address);
-    let count = args.readers.min(files().saturating_sub(SPARE));
-    let mut line = Line::open(address, wire)?;
-    if let Some(made) = wire.make(&args.name) {
-        line.exchange(&made, 1)?;
-    }
+    let Readers { server, readers: asked, name } = &args.readers;
+    let line = server.stream(name)?;
     // One comes and goes, so that what the first needs is not counted.
-    drop(Reader::open(address, wire, &args.name, 0)?);
-    let server = args.server.tree();
+    drop(args.readers.one(0)?);
+    let server = server.tree();
     let (memory, begin) = (server.memory(), Instant::now());
-    let mut readers = Vec::with_capacity(count);
-    for number in 0..count {
-        let reader = Reader::open(address, wire, &args.name, number);
-        readers.push(reader.with_context(|| format!("reader {number}"))?);
-    }
+    let readers = args.readers.open()?;
+    let count = readers.len();
     let seconds = begin.elapsed().as_secs_f64();
     thread::sleep(Duration::from_secs(2));
     let (after, cpu, from) = (server.memory(), server.cpu(), Instant::now());
     thread::sleep(Duration::from_secs(5));
+    drop(line);
     Ok(json!({
         "readers": readers.len(),
-        "asked": args.readers,
+        "asked": asked,
         "allowed": count,
         "connect_s": seconds,
         "memory_mb": after / 1e6,

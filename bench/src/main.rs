@@ -7,6 +7,7 @@
 //! nothing lost, nothing twice, nothing out of order.
 
 mod appends;
+mod args;
 mod bare;
 mod decode;
 mod event;
@@ -111,10 +112,10 @@ fn main() -> Result<()> {
         What::Appends(args) => settled(&args.server, appends::run(args)?),
         What::File(args) => file::run(args)?,
         What::Bare(args) => bare::run(args)?,
-        What::Fanout(args) => settled(&args.server, fanout::run(args)?),
-        What::Idle(args) => settled(&args.server, idle::run(args)?),
-        What::Fill(args) => settled(&args.server, replay::fill(args)?),
-        What::Replay(args) => settled(&args.server, replay::run(args)?),
+        What::Fanout(args) => settled(&args.readers.server, fanout::run(args)?),
+        What::Idle(args) => settled(&args.readers.server, idle::run(args)?),
+        What::Fill(args) => settled(&args.stream.server, replay::fill(args)?),
+        What::Replay(args) => settled(&args.stream.server, replay::run(args)?),
         What::Growth(args) => settled(&args.server, growth::run(args)?),
         What::Threads(args) => settled(&args.server, threads::run(args)?),
         What::List(args) => threads::list(args)?,

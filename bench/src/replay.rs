@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
 use crate::Server;
+use crate::args::Stream;
 use crate::decode::Progress;
 use crate::event::{Request, Scanner, event};
 use crate::line::Line;
@@ -15,13 +16,7 @@ use crate::wire::Replay;
 #[derive(clap::Args)]
 pub(crate) struct FillArgs {
     #[command(flatten)]
-    pub(crate) server: Server,
-    /// The stream's name
-    #[arg(long)]
-    name: String,
-    /// How many events it gets
-    #[arg(long)]
-    events: u64,
+    pub(crate) stream: Stream,
     /// Bytes of an event
     #[arg(long, default_value_t = 300)]
     size: usize,
@@ -30,13 +25,7 @@ pub(crate) struct FillArgs {
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(crate) server: Server,
-    /// The stream's name
-    #[arg(long)]
-    name: String,
-    /// Events that it has
-    #[arg(long)]
-    events: u64,
+    pub(crate) stream: Stream,
     /// Begin behind the first half, at the place that `fill` told
     #[arg(long)]
     middle: Option<String>,
@@ -50,36 +39,35 @@ const BATCH: u64 = 500;
 
 /// Makes a stream; tells the place in its middle.
 pub(crate) fn fill(args: &FillArgs) -> Result<Value> {
-    let wire = args.server.peer.wire();
-    let mut line = Line::open(args.server.address, wire)?;
-    if let Some(made) = wire.make(&args.name) {
-        line.exchange(&made, 1)?;
-    }
-    ensure!(args.events.is_multiple_of(2 * BATCH), "a multiple of {} events", 2 * BATCH);
+    let Stream { server, name, events: count } = &args.stream;
+    let (wire, count) = (server.peer.wire(), *count);
+    let mut line = server.stream(name)?;
+    ensure!(count.is_multiple_of(2 * BATCH), "a multiple of {} events", 2 * BATCH);
     let events = vec![event(args.size); BATCH as usize];
-    let mut request = Request::new(wire.append(&args.name, &events));
+    let mut request = Request::new(wire.append(name, &events));
     let (clock, mut middle) = (Instant::now(), String::new());
-    for first in (0..args.events).step_by(BATCH as usize) {
+    for first in (0..count).step_by(BATCH as usize) {
         line.exchange(request.stamp(0, first, clock), wire.answers(BATCH as usize))?;
-        if (first + BATCH) * 2 == args.events {
+        if (first + BATCH) * 2 == count {
             middle = wire.place(&line.decoder, first + BATCH);
         }
     }
     let seconds = clock.elapsed().as_secs_f64();
-    Ok(json!({ "middle": middle, "seconds": seconds, "events_s": args.events as f64 / seconds }))
+    Ok(json!({ "middle": middle, "seconds": seconds, "events_s": count as f64 / seconds }))
 }
 
 pub(crate) fn run(args: &Args) -> Result<Value> {
-    let (server, own) = (args.server.tree(), Tree::own());
-    let first = if args.middle.is_some() { args.events / 2 } else { 0 };
+    let Stream { server: of, name, events } = &args.stream;
+    let (server, own, events) = (of.tree(), Tree::own(), *events);
+    let first = if args.middle.is_some() { events / 2 } else { 0 };
     server.forget_peak();
     let (memory, cpu, own_cpu) = (server.memory(), server.cpu(), own.cpu());
     let place = args.middle.as_deref();
-    let told = tell(&args.server, &args.name, &args.dialect, place, 0, first..args.events)?;
+    let told = tell(of, name, &args.dialect, place, 0, first..events)?;
     Ok(json!({
-        "events": args.events - first,
+        "events": events - first,
         "seconds": told.seconds,
-        "events_s": (args.events - first) as f64 / told.seconds,
+        "events_s": (events - first) as f64 / told.seconds,
         "first_ms": told.first_ms,
         "mb_s": told.bytes as f64 / told.seconds / 1e6,
         "memory_mb": memory / 1e6,

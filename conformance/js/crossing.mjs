@@ -24,7 +24,7 @@ function followed() {
     const story = { user: [], assistant: new Map(), tools: [], approved: 0, artifacts: new Set(), canceled: 0 };
     const over = new Set();
     const source = new EventSource(`${url}/api/contexts/${thread}/stream`);
-    const timer = setTimeout(() => failed(new Error(`only ${over.size} turns ended`)), 60_000);
+    const timer = setTimeout(() => failed(new Error(`only ${over.size} turns ended`)), 180_000);
     const on = (kind, take) => source.addEventListener(kind, (event) => {
       take(JSON.parse(event.data));
       if ([...over].filter((task) => asked.has(task)).length < TURNS) return;

@@ -3,14 +3,13 @@
 use anyhow::{Result, bail};
 
 use super::Progress;
+use super::lines::{Cut, Lines};
 
 #[derive(Default)]
 pub(crate) struct Decoder {
     /// Answers that are still to come.
     left: usize,
-    line: Vec<u8>,
-    /// Bytes of a message that are left, and the end of its line.
-    message: usize,
+    lines: Lines,
 }
 
 impl Decoder {
@@ -18,40 +17,21 @@ impl Decoder {
         self.left += answers;
     }
 
-    pub(super) fn feed(
-        &mut self,
-        mut bytes: &[u8],
-        body: &mut dyn FnMut(&[u8]),
-    ) -> Result<Progress> {
-        while !bytes.is_empty() {
-            if self.message > 0 {
-                let (own, after) = bytes.split_at(bytes.len().min(self.message));
-                body(own.get(..own.len().min(self.message.saturating_sub(2))).unwrap_or(own));
-                self.message -= own.len();
-                bytes = after;
-                if self.message == 0 {
-                    self.left = self.left.saturating_sub(1);
-                }
-                continue;
+    pub(super) fn feed(&mut self, bytes: &[u8], body: &mut dyn FnMut(&[u8])) -> Result<Progress> {
+        let left = &mut self.left;
+        self.lines.feed(bytes, body, |cut| match cut {
+            Cut::Line(text) if text.starts_with("MSG ") => {
+                let size = text.rsplit(' ').next().and_then(|size| size.parse().ok());
+                Ok(Some(size.unwrap_or(0)))
             }
-            let end = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1);
-            let (own, after) = bytes.split_at(end);
-            self.line.extend_from_slice(own);
-            bytes = after;
-            if self.line.last() == Some(&b'\n') {
-                let text = std::str::from_utf8(&self.line)?.trim_end();
-                if text.starts_with("MSG ") {
-                    let size = text.rsplit(' ').next().and_then(|size| size.parse::<usize>().ok());
-                    self.message = size.unwrap_or(0) + 2;
-                } else if text.starts_with("-ERR") {
-                    bail!("refused: {text}");
-                } else if text == "PONG" {
-                    self.left = self.left.saturating_sub(1);
-                }
-                self.line.clear();
+            Cut::Line(text) if text.starts_with("-ERR") => bail!("refused: {text}"),
+            Cut::Text | Cut::Line("PONG") => {
+                *left = left.saturating_sub(1);
+                Ok(None)
             }
-        }
-        let idle = self.left == 0 && self.message == 0 && self.line.is_empty();
+            Cut::Line(_) => Ok(None),
+        })?;
+        let idle = self.left == 0 && self.lines.is_between();
         Ok(if idle { Progress::Whole } else { Progress::More })
     }
 }

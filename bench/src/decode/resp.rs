@@ -3,15 +3,13 @@
 use anyhow::{Result, bail};
 
 use super::Progress;
+use super::lines::{Cut, Lines};
 
 #[derive(Default)]
 pub(crate) struct Decoder {
     /// Values that are still to come.
     left: usize,
-    /// The line that says what follows.
-    line: Vec<u8>,
-    /// Bytes of a string that are left, and the end of its line.
-    string: usize,
+    lines: Lines,
 }
 
 impl Decoder {
@@ -19,46 +17,25 @@ impl Decoder {
         self.left += answers;
     }
 
-    pub(super) fn feed(
-        &mut self,
-        mut bytes: &[u8],
-        body: &mut dyn FnMut(&[u8]),
-    ) -> Result<Progress> {
-        while !bytes.is_empty() {
-            if self.string > 0 {
-                let (own, after) = bytes.split_at(bytes.len().min(self.string));
-                body(own.get(..own.len().min(self.string.saturating_sub(2))).unwrap_or(own));
-                self.string -= own.len();
-                bytes = after;
-                if self.string == 0 {
-                    self.left = self.left.saturating_sub(1);
-                }
-                continue;
+    pub(super) fn feed(&mut self, bytes: &[u8], body: &mut dyn FnMut(&[u8])) -> Result<Progress> {
+        let left = &mut self.left;
+        self.lines.feed(bytes, body, |cut| {
+            let Cut::Line(text) = cut else {
+                *left = left.saturating_sub(1);
+                return Ok(None);
+            };
+            let number = || text.get(1..).and_then(|n| n.parse::<i64>().ok()).unwrap_or(0);
+            match text.as_bytes().first() {
+                Some(b'$') if number() >= 0 => return Ok(Some(number() as usize)),
+                // What a channel says was not asked for one by one.
+                Some(b'*') => *left = (*left).max(1) + number().max(0) as usize - 1,
+                Some(b'-') => bail!("refused: {text}"),
+                _ => *left = left.saturating_sub(1),
             }
-            let end = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1);
-            let (own, after) = bytes.split_at(end);
-            self.line.extend_from_slice(own);
-            bytes = after;
-            if self.line.last() == Some(&b'\n') {
-                self.take_line()?;
-                self.line.clear();
-            }
-        }
-        let idle = self.left == 0 && self.string == 0 && self.line.is_empty();
+            Ok(None)
+        })?;
+        let idle = self.left == 0 && self.lines.is_between();
         Ok(if idle { Progress::Whole } else { Progress::More })
-    }
-
-    fn take_line(&mut self) -> Result<()> {
-        let text = std::str::from_utf8(&self.line)?.trim_end();
-        let number = || text.get(1..).and_then(|n| n.parse::<i64>().ok()).unwrap_or(0);
-        match self.line.first() {
-            Some(b'$') if number() >= 0 => self.string = number() as usize + 2,
-            // What a channel says was not asked for one by one.
-            Some(b'*') => self.left = self.left.max(1) + number().max(0) as usize - 1,
-            Some(b'-') => bail!("refused: {text}"),
-            _ => self.left = self.left.saturating_sub(1),
-        }
-        Ok(())
     }
 }
 

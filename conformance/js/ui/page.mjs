@@ -150,7 +150,7 @@ function differs(before, after) {
 }
 
 /** Something that is asked until it is so. */
-export async function until(what, check, ms = 10_000) {
+export async function until(what, check, ms = 60_000) {
   const end = Date.now() + ms;
   for (;;) {
     const found = await check();

@@ -1,7 +1,7 @@
 //! From the journal's entries back to the batches they came as.
 
 use selvedge_protocol::dialect::journal::Reader;
-use selvedge_protocol::dialect::{DecodeOptions, Decoder as _};
+use selvedge_protocol::dialect::{DecodeOptions, Decoder as _, Id};
 use selvedge_protocol::journal::{self, Batch};
 use selvedge_protocol::json::{Raw, from_utf8, quote};
 use selvedge_protocol::record::Record;
@@ -22,6 +22,14 @@ pub(crate) struct Retelling {
     passed: Vec<bool>,
     /// The thread, where the event that says so may not be seen: the next one says it.
     context: Option<Raw<'static>>,
+    places: Places,
+}
+
+/// Whether batches say where this server keeps their events, and since when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Places {
+    Told,
+    Untold,
 }
 
 impl Retelling {
@@ -34,7 +42,15 @@ impl Retelling {
             first: None,
             passed: Vec::new(),
             context: None,
+            places: Places::Told,
         }
+    }
+
+    /// To be written in a dialect. Places are what a journal is made of; a document that carries
+    /// events says what a conversation is, wherever it is kept.
+    pub(crate) fn written_as(dialect: Id) -> Self {
+        let places = if dialect == Id::Journal { Places::Told } else { Places::Untold };
+        Self { places, ..Self::new() }
     }
 
     /// Takes in an entry, which the reader may see or not. Where it completes a record, passes the
@@ -66,10 +82,13 @@ impl Retelling {
         if self.at.0 != entry.at {
             self.at = (entry.at, quote(&time::from_millis(entry.at).unwrap_or_default()));
         }
-        let Self { decoder, line, at: (_, at), passed, context, .. } = self;
+        let Self { decoder, line, at: (_, at), passed, context, places, .. } = self;
         let mut complete = false;
         let mut told = |mut batch: Batch<'_>| {
             complete = true;
+            if *places == Places::Untold {
+                batch.entries.clear();
+            }
             if !passed.iter().all(|passed| *passed) {
                 // A record that may not be seen whole is told by what may be seen of it.
                 let said = batch.events.iter().find_map(|event| event.get("contextId"));

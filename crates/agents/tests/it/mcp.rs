@@ -174,10 +174,10 @@ async fn a_server_that_does_not_start_costs_its_tools_and_no_more() {
 async fn a_call_that_takes_too_long_is_given_up() {
     let stage = Stage::new("go").await;
     let mut options = flights(60_000);
-    options.timeout = Duration::from_millis(300);
+    options.timeout = Duration::from_secs(3);
     let server = Server::new(options).unwrap();
     assert_eq!(stage.run(caller(&server, &[oslo()]), "t").await, Left::Over);
-    assert_eq!(ends(&stage)[0]["error"], "it took longer than 0.3 s");
+    assert_eq!(ends(&stage)[0]["error"], "it took longer than 3 s");
 }
 
 #[test]

@@ -104,7 +104,7 @@ impl House {
                 heads.changed().await.unwrap();
             }
         };
-        let event = tokio::time::timeout(Duration::from_secs(20), wait).await;
+        let event = tokio::time::timeout(Duration::from_secs(60), wait).await;
         drop(tail);
         event.unwrap_or_else(|_| panic!("{:#?}", self.events(thread)))
     }

@@ -52,7 +52,7 @@ impl Stage {
     pub(crate) async fn ask(&self, agent: &Arc<Remote>, task: &str) -> Left {
         let turn = remote::Turn::open(&self.journal, &self.key, task, agent.clone());
         let turn = turn.await.unwrap().run();
-        tokio::time::timeout(Duration::from_secs(30), turn).await.unwrap().unwrap()
+        tokio::time::timeout(Duration::from_secs(120), turn).await.unwrap().unwrap()
     }
 
     /// The user says more, and another task is made.
@@ -84,7 +84,7 @@ impl Stage {
                 heads.changed().await.unwrap();
             }
         };
-        let event = tokio::time::timeout(Duration::from_secs(30), wait).await;
+        let event = tokio::time::timeout(Duration::from_secs(120), wait).await;
         event.unwrap_or_else(|_| panic!("{:#?}", self.told()))
     }
 

@@ -46,7 +46,8 @@ async fn a_turn_that_takes_too_long_ends_with_all_that_it_began() {
         Arc::new(Tool::here(spec("stall"), Arc::new(Forever)).unwrap()),
         Arc::new(Tool::new(spec("ask_bob"), Doer::Agent { id: "bob".to_owned() }).unwrap()),
     ];
-    agent.limits = within(300);
+    // Long enough to get as far as the tools, whatever else goes on.
+    agent.limits = within(3000);
     assert_eq!(stage.run(agent, "t").await, Left::Over);
     let told = stage.told();
     let end = &told[told.len() - 4..];
@@ -64,7 +65,7 @@ async fn a_model_that_takes_too_long_is_void() {
     let mut script = Script::saying(&"word ".repeat(10_000));
     script.pace = Duration::from_millis(5);
     let mut agent = Agent::new("ada", Arc::new(script.clone()));
-    agent.limits = within(200);
+    agent.limits = within(2000);
     assert_eq!(stage.run(agent, "t").await, Left::Over);
     let told = stage.told();
     assert!(told[told.len() - 2].starts_with("attempt-superseded"), "{told:#?}");
@@ -73,10 +74,10 @@ async fn a_model_that_takes_too_long_is_void() {
     let stage = Stage::new("go").await;
     let mut agent = Agent::new("ada", Arc::new(script));
     agent.minds.push(Arc::new(Script::saying("done")));
-    agent.limits = Limits { call_timeout: Duration::from_millis(100), tries: 1, ..within(60_000) };
+    agent.limits = Limits { call_timeout: Duration::from_secs(2), tries: 1, ..within(60_000) };
     assert_eq!(stage.run(agent, "t").await, Left::Over);
     let told = stage.told();
-    assert!(told.iter().any(|e| e == "attempt-superseded the answer took longer than 0.1 s"));
+    assert!(told.iter().any(|e| e == "attempt-superseded the answer took longer than 2 s"));
     assert_eq!(told.last().unwrap(), "task-complete done");
 }
 

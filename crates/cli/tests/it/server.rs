@@ -70,5 +70,5 @@ impl Drop for Server {
 /// Connections for a test's own requests.
 pub(crate) fn http() -> reqwest::Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::new()
+    reqwest::Client::builder().no_proxy().build().unwrap()
 }

@@ -47,7 +47,8 @@ impl Site {
         let why = String::from_utf8_lossy(&ran.stderr);
         if !ran.status.success() {
             // What was seen is worth keeping.
-            let kept = std::env::temp_dir().join("selvedge-ui-failed");
+            let kept =
+                std::env::temp_dir().join(format!("selvedge-ui-failed-{}", std::process::id()));
             let _ = std::fs::create_dir_all(&kept);
             for entry in std::fs::read_dir(self.folder.path()).unwrap().flatten() {
                 if entry.path().extension().is_some_and(|kind| kind == "png") {

@@ -94,7 +94,7 @@ impl Site {
 
     /// Waits until a thread's events are so.
     async fn until(&self, thread: &str, is: impl Fn(&[Value]) -> bool) -> Vec<Value> {
-        for _ in 0..1200 {
+        for _ in 0..4800 {
             let events = self.events(thread).await;
             if is(&events) {
                 return events;

@@ -218,8 +218,93 @@ fn journal(events: &[String]) -> String {
     out
 }
 
+/// What an entry may say besides its event: how far its number is from the one before, and when.
+fn place() -> impl Strategy<Value = (u64, &'static str)> {
+    let at = ["", "", ",\"at\":\"2026-01-01T00:00:00.000Z\"", ",\"at\":null", ",\"at\":[1.0, 2]"];
+    (prop::sample::select(vec![1, 1, 1, 0, 2, 900]), prop::sample::select(at.to_vec()))
+}
+
+/// The events as a journal in which numbers are left out and times are told.
+fn placed(entries: &[(String, (u64, &'static str))]) -> String {
+    let (mut out, mut seq) = (String::new(), 0);
+    for (event, (step, at)) in entries {
+        seq += step;
+        let event = event.replacen(',', ",\"contextId\":\"c\",", 1);
+        out.push_str(&format!("{{\"seq\":{seq}{at},\"event\":{event}}}\n"));
+    }
+    out
+}
+
+#[test]
+fn entries_keep_their_numbers_and_times_through_thread_protocol() {
+    let own = dialect::named("journal").unwrap();
+    let carrier = dialect::named("thread-protocol").unwrap();
+    let event = "{\"kind\":\"message\",\"contextId\":\"c\",\"role\":\"user\",\"content\":\"hi\"}";
+    let last = u64::MAX;
+    let journal = format!(
+        "{{\"seq\":7,\"at\":\"2026-01-01T00:00:00Z\",\"event\":{event}}}\n\
+         {{\"seq\":8,\"event\":{event}}}\nno entry\n{{\"seq\":{last},\"event\":{event}}}\n\
+         {{\"seq\":\"x\",\"event\":{event}}}\n{{\"seq\":1,\"event\":{event}}}\n"
+    );
+    let carried = convert(own, carrier, &journal);
+    assert_eq!(convert(carrier, own, &carried), journal, "through {carried}");
+    let mut report = Report::new();
+    validate(carrier, carried.as_bytes(), &mut report);
+    assert!(report.is_valid(), "{:?}", report.diagnostics());
+}
+
+#[test]
+fn a_line_that_is_kept_leaves_its_text_to_itself_when_nothing_is_added_to_it() {
+    let own = dialect::named("journal").unwrap();
+    let carrier = dialect::named("thread-protocol").unwrap();
+    let thought = |name: &str, text: &str| {
+        format!(
+            "{{\"kind\":\"thought-stream\",\"{name}\":\"c\",\"taskId\":\"t\",\"thoughtId\":\"b\",\
+             \"content\":\"{text}\",\"index\":0}}"
+        )
+    };
+    let journal = format!(
+        "{{\"seq\":1,\"event\":{}}}\n{{\"seq\":2,\"event\":{}}}\n",
+        thought("\\ud83d", "all of it"),
+        thought("contextId", "")
+    );
+    let carried = convert(own, carrier, &journal);
+    assert_eq!(convert(carrier, own, &carried), journal, "through {carried}");
+}
+
+#[test]
+fn half_a_character_in_streamed_arguments_survives_thread_protocol() {
+    let own = dialect::named("ag-ui").unwrap();
+    let carrier = dialect::named("thread-protocol").unwrap();
+    let event = |body: &str| format!("data: {{\"type\":\"TOOL_CALL_{body}}}\n\n");
+    let args = |delta: &str| event(&format!("ARGS\",\"toolCallId\":\"c\",\"delta\":\"{delta}\""));
+    let text = [
+        event("START\",\"toolCallId\":\"c\",\"toolCallName\":\"f\""),
+        args("{\\\"a\\\":"),
+        args("\\\"\\ud83d\\\"}"),
+        event("END\",\"toolCallId\":\"c\""),
+    ];
+    let text = text.concat();
+    assert_eq!(convert(carrier, own, &convert(own, carrier, &text)), text);
+}
+
 proptest! {
     #![proptest_config(config())]
+
+    #[test]
+    fn damaged_journals_survive_thread_protocol(
+        entries in prop::collection::vec((event(), place()), 0..12),
+        damages in prop::collection::vec(damage(), 0..3),
+    ) {
+        let mut journal = placed(&entries);
+        for damage in &damages {
+            apply(&mut journal, damage);
+        }
+        let own = dialect::named("journal").unwrap();
+        let carrier = dialect::named("thread-protocol").unwrap();
+        let carried = convert(own, carrier, &journal);
+        prop_assert_eq!(convert(carrier, own, &carried), journal, "through {}", carried);
+    }
 
     #[test]
     fn made_up_threads_survive_thread_protocol(events in prop::collection::vec(event(), 0..30)) {

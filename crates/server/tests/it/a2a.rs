@@ -256,7 +256,7 @@ async fn until(got: &Got, sign: &str) -> Vec<Value> {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap()
+    tokio::time::timeout(Duration::from_secs(60), waiting).await.unwrap()
 }
 
 #[tokio::test]

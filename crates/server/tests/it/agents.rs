@@ -40,7 +40,7 @@ async fn until_over(site: &Site, thread: &str, task: &str) -> (Vec<String>, Valu
             }
         }
     };
-    let event = tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap();
+    let event = tokio::time::timeout(Duration::from_secs(60), wait).await.unwrap();
     (kinds, event)
 }
 

@@ -76,7 +76,7 @@ async fn state(site: &Site, thread: &str, wanted: impl Fn(&Value) -> bool) -> Va
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap()
+    tokio::time::timeout(Duration::from_secs(60), wait).await.unwrap()
 }
 
 /// Asks the agent something, and gives the request for credentials that comes of it.

@@ -101,7 +101,8 @@ async fn a_reader_that_is_behind_for_too_long_is_told_to_resync() {
     let slow = asked(&site, "/api/threads/t/stream").await;
     site.until("selvedge_readers_by_rung{rung=\"live\"}", |readers| readers == 1).await;
     flood(&site, "t", 3000).await;
-    // More than what is shared holds came while it took nothing.
+    // More than what is shared holds came while it took nothing, and longer ago than it may be.
+    tokio::time::sleep(lag.time * 2).await;
     let frames = drained(slow).await;
     assert_eq!(frames.last().unwrap().data()["reason"], "lag");
 }

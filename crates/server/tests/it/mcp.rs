@@ -111,7 +111,7 @@ async fn whoever_listens_hears_that_a_thread_has_changed() {
     let mut changes = client.listen(filter).await.unwrap();
     // First it is told that it is to be read, then that it has changed.
     for _ in 0..2 {
-        let change = tokio::time::timeout(Duration::from_secs(10), changes.next()).await;
+        let change = tokio::time::timeout(Duration::from_secs(60), changes.next()).await;
         let Some(ServerNotification::ResourceUpdatedNotification(change)) =
             change.unwrap().unwrap()
         else {

@@ -83,7 +83,7 @@ async fn idle(site: &Site) {
 async fn sent(site: &Site, probe: &Probe, mutant: &Mutant, number: usize) -> Answer {
     let path = numbered(probe.path.as_bytes(), number);
     let path = String::from_utf8(path).unwrap();
-    let mut request = site.request(Method::POST, &path).timeout(Duration::from_secs(20));
+    let mut request = site.request(Method::POST, &path).timeout(Duration::from_secs(60));
     for (name, value) in probe.headers {
         request = request.header(*name, numbered(value.as_bytes(), number));
     }

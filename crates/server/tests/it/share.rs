@@ -215,7 +215,7 @@ async fn a_share_is_revoked_while_it_is_read_and_expires_by_itself() {
     drop(other);
 
     let soon = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let soon = i64::try_from(soon.as_millis()).unwrap() + 1500;
+    let soon = i64::try_from(soon.as_millis()).unwrap() + 6000;
     let soon = selvedge_protocol::time::from_millis(soon).unwrap();
     let made = share(&site, "t", json!({"expiresAt": soon})).await;
     let mut stream = site.stream(&format!("{}/stream", link(&made)), None).await;

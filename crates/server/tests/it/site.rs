@@ -113,7 +113,7 @@ impl Site {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        let waited = tokio::time::timeout(Duration::from_secs(30), waiting).await;
+        let waited = tokio::time::timeout(Duration::from_secs(120), waiting).await;
         waited.unwrap_or_else(|_| panic!("{name} does not come to that"));
     }
 
@@ -219,7 +219,7 @@ impl Frames {
             if let Some(frame) = self.ready.pop_front() {
                 return Some(frame);
             }
-            let piece = tokio::time::timeout(Duration::from_secs(20), self.response.chunk());
+            let piece = tokio::time::timeout(Duration::from_secs(60), self.response.chunk());
             let piece = piece.await.expect("a frame in time").unwrap()?;
             self.text.push_str(std::str::from_utf8(&piece).unwrap());
             while let Some(end) = self.text.find("\n\n") {
@@ -260,7 +260,7 @@ impl Frames {
 /// A store, as soon as a server that was stopped has let go of it: what it asked of the disk last
 /// may still be under way.
 pub(crate) async fn open(path: &std::path::Path) -> Store {
-    for _ in 0..200 {
+    for _ in 0..1200 {
         match Store::open(path, selvedge_store::Options::default()) {
             Err(selvedge_store::OpenError::InUse { .. }) => {
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;

@@ -164,7 +164,7 @@ async fn the_key_set_can_be_replaced_and_streams_end_with_their_token() {
     let (old, new) = (Issuer::ed(), Issuer::ec());
     fs::write(&jwks, json!({"keys": [old.jwk("a")]}).to_string()).unwrap();
     let site = site(&jwks).await;
-    let brief = claims(json!({"exp": seconds() - 28}));
+    let brief = claims(json!({"exp": seconds() - 24}));
     let brief = old.token(json!({"alg": "EdDSA"}), &brief);
     let request = site.request(Method::POST, "/api/threads").bearer_auth(&brief);
     assert_eq!(request.body(r#"{"id":"t"}"#).send().await.unwrap().status().as_u16(), 201);

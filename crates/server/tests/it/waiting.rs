@@ -65,7 +65,7 @@ async fn until(site: &Site, found: impl Fn(&Value) -> bool) -> Value {
             }
         }
     };
-    match tokio::time::timeout(Duration::from_secs(20), wait).await {
+    match tokio::time::timeout(Duration::from_secs(60), wait).await {
         Ok(event) => event,
         Err(_) => panic!("{:#?}", events(site).await),
     }

@@ -205,7 +205,12 @@ async fn an_expired_lease_is_claimed_once_and_what_was_streamed_is_not_mixed() {
         let sent = site.request(Method::GET, &path).send().await.unwrap();
         if sent.status() == StatusCode::OK { Some(answer(sent).await.1) } else { None }
     };
-    let (one, other) = tokio::join!(get("w2"), get("w3"));
+    let (one, other) = loop {
+        let both = tokio::join!(get("w2"), get("w3"));
+        if both.0.is_some() || both.1.is_some() {
+            break both;
+        }
+    };
     assert!(one.is_some() != other.is_some(), "{one:?} {other:?}");
     let second = one.or(other).unwrap();
     assert_eq!((second["attempt"].clone(), text(&second, "taskId")), (json!(2), "m/ada"));
@@ -366,7 +371,7 @@ async fn an_agent_that_calls_a_worker_goes_on_when_it_has_finished_or_failed() {
                 }
             }
         };
-        let events = tokio::time::timeout(Duration::from_secs(20), events).await.unwrap();
+        let events = tokio::time::timeout(Duration::from_secs(60), events).await.unwrap();
         let result = events.iter().find(|event| event["kind"] == "tool-complete").unwrap();
         assert_eq!(result["success"], success, "{result}");
         let told = if success { &result["result"] } else { &result["error"] };

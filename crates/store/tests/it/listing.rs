@@ -145,6 +145,8 @@ async fn the_inbox_is_of_all_threads_and_the_oldest_first() {
     }
     say(&store, "t3", &[r#"{"kind":"input-received","inputId":"i"}"#]).await;
     say(&store, "t4", &[r#"{"kind":"task-complete","taskId":"k"}"#]).await;
+    // The order is that of milliseconds; within one it is that of threads.
+    tokio::time::sleep(std::time::Duration::from_millis(2)).await;
     say(&store, "t5", &[r#"{"kind":"auth-required","authId":"z","authType":"oauth2"}"#]).await;
     store.settle().await.unwrap();
     let all = |mut query: InboxQuery| {

@@ -71,6 +71,6 @@ async fn readers_see_everything_once_and_in_order() {
         })
         .collect();
     for task in writers.into_iter().chain(readers) {
-        tokio::time::timeout(Duration::from_secs(60), task).await.unwrap().unwrap();
+        tokio::time::timeout(Duration::from_secs(300), task).await.unwrap().unwrap();
     }
 }

@@ -62,7 +62,7 @@ impl Served {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), up).await.unwrap();
+        tokio::time::timeout(Duration::from_secs(120), up).await.unwrap();
         let url = format!("http://127.0.0.1:{port}/mcp");
         (served, Options::new("everything", Transport::Http { url, headers: Vec::new() }))
     }

@@ -73,7 +73,7 @@ async fn a_provider_that_is_not_there_is_a_broken_connection() {
 
 #[tokio::test]
 async fn silence_is_a_broken_connection() {
-    let short = Duration::from_millis(100);
+    let short = Duration::from_secs(1);
     let long = Duration::from_secs(60);
     let chunk = bare(&[r#"{"choices":[{"delta":{"content":"Hi"}}]}"#]);
     for (timeouts, stream, expected) in [
@@ -106,5 +106,5 @@ async fn dropping_what_is_said_ends_the_call() {
     assert_eq!(saying.next().await, Some(Ok(text("Hi"))));
     assert!(!served.is_finished());
     drop(saying);
-    tokio::time::timeout(Duration::from_secs(10), served).await.unwrap().unwrap();
+    tokio::time::timeout(Duration::from_secs(60), served).await.unwrap().unwrap();
 }

@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 
 use reqwest::Client;
 
-use super::follow::{Patience, Scene, difference, follow};
+use super::follow::{Patience, Reader, Scene, whole};
 use super::proxy::proxy;
-use super::{Place, Plan, Random, Report, thread};
-use crate::server::Server;
+use super::{Place, Plan, Random, Report, start, thread};
 
 const VIEWS: [&str; 3] = ["", "?dialect=ai-sdk-stream", "?dialect=ag-ui"];
 /// Bytes that come through a connection before it is cut.
@@ -21,7 +20,7 @@ const PACE: Duration = Duration::from_millis(25);
 
 pub(super) async fn run(plan: &Plan, mut random: Random, client: &Client, report: &mut Report) {
     let place = Place::new("cuts", report);
-    let server = Server::start(&place.db());
+    let server = start(&place.db());
     thread(client, &server.url, "t").await;
     let upstream = server.url.trim_start_matches("http://").to_owned();
     let (address, cuts) = proxy(upstream, CONNECTION).await;
@@ -29,8 +28,7 @@ pub(super) async fn run(plan: &Plan, mut random: Random, client: &Client, report
     let readers: Vec<_> = (0..plan.readers)
         .map(|n| {
             let path = format!("/api/threads/t/stream{}", VIEWS[n % VIEWS.len()]);
-            let patience = Patience::Random(random.other());
-            (path.clone(), tokio::spawn(follow(behind.clone(), path, patience)))
+            Reader::spawn(&behind, path, Patience::Random(random.other()))
         })
         .collect();
     let post = async |event: String| {
@@ -56,28 +54,24 @@ pub(super) async fn run(plan: &Plan, mut random: Random, client: &Client, report
     behind.end();
     let direct = Scene::new(client, &server.url);
     direct.end();
-    let mut whole = HashMap::new();
+    let mut all = HashMap::new();
     for view in VIEWS {
         let path = format!("/api/threads/t/stream{view}");
-        whole.insert(path.clone(), follow(direct.clone(), path, Patience::Endless).await.unwrap());
+        let shown = whole(&direct, &path, report).await;
+        all.insert(path, shown);
     }
     let (mut same, mut shown) = (0, 0);
-    for (path, reader) in readers {
-        let wrong = match tokio::time::timeout(Duration::from_secs(180), reader).await {
-            Err(_) => Some("does not come to an end".to_owned()),
-            Ok(seen) => match seen.unwrap() {
-                Err(trouble) => Some(trouble),
-                Ok(seen) => {
-                    shown += seen.len();
-                    difference(&seen, &whole[&path])
-                }
-            },
-        };
-        same += usize::from(wrong.is_none());
-        report.hold(wrong.is_none(), || format!("{path}: {}", wrong.unwrap_or_default()));
+    for reader in readers {
+        if let Some(whole) = &all[&reader.path]
+            && let Some(seen) = reader.judge(whole, report).await
+        {
+            (same, shown) = (same + 1, shown + seen);
+        }
     }
     let (cuts, resumed) = (cuts.load(Ordering::Relaxed), behind.resumed.load(Ordering::Relaxed));
-    report.hold(resumed > plan.readers as u64, || format!("only {resumed} came again"));
+    if resumed <= plan.readers as u64 {
+        report.unjudged(&format!("only {resumed} came again: too slow to try anything"));
+    }
     report.tried(format!(
         "cuts: {same} of {} readers in {} views saw {events} events as undisturbed readers do, in \
          {} s and through {cuts} connections ({resumed} resumptions, {shown} events shown)",

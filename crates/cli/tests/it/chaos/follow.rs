@@ -1,20 +1,26 @@
-//! A reader who comes again with the last id it was given, until nothing more is to come.
+//! A reader who comes again with the last id it was given, until nothing more is to come; and
+//! waiting for one, which tells a slow one from one that is stuck.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::Client;
 use selvedge_protocol::sse::{Cutter, Frame};
+use tokio::task::JoinHandle;
 
-use super::Random;
+use super::{Random, Report};
 
 /// What a view shows: an id and a digest of id and data for each of its events.
 pub(super) type Shown = Vec<(String, u64)>;
 
 /// How long nothing may come until a reader looks whether it is to end.
 const LOOK: Duration = Duration::from_millis(250);
+
+/// How long a reader may be without anything new until it is looked at. However long it takes, one
+/// that something comes to is only slow.
+const STILL: Duration = Duration::from_secs(120);
 
 /// Where readers find the server now, and whether they are to end.
 pub(super) struct Scene {
@@ -62,14 +68,130 @@ pub(super) enum Patience {
     Random(Random),
 }
 
-/// Follows a view until all there is was shown; what was shown. Connections that break, for
-/// whatever reason, are made again.
-pub(super) async fn follow(
+/// A reader at work.
+pub(super) struct Reader {
+    scene: Arc<Scene>,
+    pub(super) path: String,
+    progress: Arc<Mutex<Progress>>,
+    task: JoinHandle<Result<(), String>>,
+}
+
+/// How far a reader is.
+#[derive(Default)]
+struct Progress {
+    shown: Shown,
+    /// What it waits for.
+    doing: String,
+}
+
+impl Reader {
+    /// Sends one off.
+    pub(super) fn spawn(scene: &Arc<Scene>, path: String, patience: Patience) -> Self {
+        let progress = Arc::new(Mutex::new(Progress::default()));
+        let task = follow(scene.clone(), path.clone(), patience, progress.clone());
+        Self { scene: scene.clone(), path, progress, task: tokio::spawn(task) }
+    }
+
+    /// Waits for all that it is shown, which is so much at most; otherwise what stopped it.
+    async fn end(&mut self, most: usize) -> Result<Shown, Stop> {
+        let mut seen = self.seen();
+        loop {
+            match tokio::time::timeout(STILL, &mut self.task).await {
+                Ok(Ok(Ok(()))) => return Ok(std::mem::take(&mut self.lock().shown)),
+                Ok(Ok(Err(trouble))) => return Err(Stop::Trouble(trouble)),
+                Ok(Err(panic)) => return Err(Stop::Trouble(panic.to_string())),
+                Err(_) if self.seen() > most => {
+                    return Err(Stop::Trouble(format!("more than the {most} events there are")));
+                }
+                Err(_) if self.seen() > seen => seen = self.seen(),
+                Err(_) => return Err(Stop::Still(self.lock().doing.clone())),
+            }
+        }
+    }
+
+    fn seen(&self) -> usize {
+        self.lock().shown.len()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap()
+    }
+
+    /// Waits for it to come to an end, and checks that it has seen what a new reader sees. Says how
+    /// many events that were, if it has.
+    pub(super) async fn judge(mut self, whole: &Shown, report: &mut Report) -> Option<usize> {
+        let stop = match self.end(whole.len()).await {
+            Ok(shown) => {
+                let wrong = difference(&shown, whole);
+                let own = &self.path;
+                report.hold(wrong.is_none(), || format!("{own}: {}", wrong.unwrap_or_default()));
+                return (shown == *whole).then_some(shown.len());
+            }
+            Err(stop) => stop,
+        };
+        self.task.abort();
+        match stop {
+            Stop::Trouble(trouble) => report.hold(false, || format!("{}: {trouble}", self.path)),
+            Stop::Still(doing) => self.still(&doing, whole, report).await,
+        }
+        None
+    }
+
+    /// Nothing comes to it any more: its own doing if another one gets all of it meanwhile.
+    async fn still(&self, doing: &str, whole: &Shown, report: &mut Report) {
+        let shown = std::mem::take(&mut self.lock().shown);
+        let is_part = whole.starts_with(&shown);
+        let wrong = difference(&shown, whole).unwrap_or_default();
+        report.hold(is_part, || format!("{}: {wrong}", self.path));
+        let began = Instant::now();
+        let mut other = Self::spawn(&self.scene, self.path.clone(), Patience::Endless);
+        let other = other.end(whole.len()).await;
+        let (took, path, seen) = (began.elapsed(), &self.path, shown.len());
+        let text = format!("{path}: nothing for {STILL:?} after {seen} of {} events", whole.len());
+        match other {
+            Ok(_) => report.hold(false, || {
+                format!("{text} while it {doing}; a new reader had all of it in {took:?}")
+            }),
+            Err(Stop::Trouble(trouble)) => {
+                report.hold(false, || format!("{text} while it {doing}; a new reader: {trouble}"));
+            }
+            Err(Stop::Still(_)) => {
+                report.unjudged(&format!("{text} while it {doing}; nor for a new reader"));
+            }
+        }
+    }
+}
+
+/// Why a reader has not come to an end.
+enum Stop {
+    Trouble(String),
+    /// Nothing comes; what it waits for.
+    Still(String),
+}
+
+/// What a new reader sees when nothing more is written; none if it does not come to an end, which
+/// is told.
+pub(super) async fn whole(scene: &Arc<Scene>, path: &str, report: &mut Report) -> Option<Shown> {
+    let mut reader = Reader::spawn(scene, path.to_owned(), Patience::Endless);
+    match reader.end(usize::MAX).await {
+        Ok(shown) => return Some(shown),
+        Err(Stop::Trouble(trouble)) => report.hold(false, || format!("a new reader: {trouble}")),
+        Err(Stop::Still(doing)) => {
+            report.unjudged(&format!("{path}: nothing for {STILL:?} while a new reader {doing}"));
+        }
+    }
+    reader.task.abort();
+    None
+}
+
+/// Follows a view until all there is was shown. Connections that break, for whatever reason, are
+/// made again.
+async fn follow(
     scene: Arc<Scene>,
     path: String,
     mut patience: Patience,
-) -> Result<Shown, String> {
-    let mut shown = Shown::new();
+    progress: Arc<Mutex<Progress>>,
+) -> Result<(), String> {
     let mut last: Option<String> = None;
     loop {
         // What was written before this connection is shown on it before it is caught up.
@@ -79,7 +201,9 @@ pub(super) async fn follow(
             Patience::Random(_) if is_last => u64::MAX,
             Patience::Random(random) => 1 + random.below(400),
         };
-        let mut request = scene.client.get(format!("{}{path}", scene.url()));
+        let url = scene.url();
+        progress.lock().unwrap().doing = format!("asked {url} after {last:?}");
+        let mut request = scene.client.get(format!("{url}{path}"));
         if let Some(last) = &last {
             request = request.header("Last-Event-ID", last);
             scene.resumed.fetch_add(1, Ordering::Relaxed);
@@ -89,11 +213,13 @@ pub(super) async fn follow(
             continue;
         };
         if response.status() != 200 {
-            return Err(format!("{path} after {last:?}: {}", response.status()));
+            return Err(format!("{url} after {last:?}: {}", response.status()));
         }
         let mut cutter = Cutter::unlimited();
         let mut caught_up = false;
         let mut trouble = None;
+        progress.lock().unwrap().doing =
+            format!("read from {url} after {last:?}, for the last time: {is_last}");
         while left > 0 && !(is_last && caught_up) && trouble.is_none() {
             let piece = match tokio::time::timeout(LOOK, response.chunk()).await {
                 Ok(Ok(Some(piece))) => piece,
@@ -107,14 +233,14 @@ pub(super) async fn follow(
                 let Some(id) = frame.id else {
                     match &*frame.event {
                         "caught-up" => caught_up = true,
-                        other => trouble = Some(format!("{path}: `{other}`: {}", frame.data)),
+                        other => trouble = Some(format!("`{other}`: {}", frame.data)),
                     }
                     return;
                 };
                 if !frame.data.is_empty() {
                     let mut digest = DefaultHasher::new();
                     (&id, &frame.event, &frame.data).hash(&mut digest);
-                    shown.push((id.clone(), digest.finish()));
+                    progress.lock().unwrap().shown.push((id.clone(), digest.finish()));
                     left = left.saturating_sub(1);
                 }
                 last = Some(id);
@@ -125,13 +251,13 @@ pub(super) async fn follow(
             return Err(trouble);
         }
         if is_last && caught_up {
-            return Ok(shown);
+            return Ok(());
         }
     }
 }
 
 /// Where two readers saw something else; none if they saw the same.
-pub(super) fn difference(one: &Shown, other: &Shown) -> Option<String> {
+fn difference(one: &Shown, other: &Shown) -> Option<String> {
     if one == other {
         return None;
     }

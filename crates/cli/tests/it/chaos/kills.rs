@@ -12,9 +12,8 @@ use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::follow::{Patience, Scene, Shown, difference, follow};
-use super::{Place, Plan, Random, Report, thread, verified};
-use crate::server::Server;
+use super::follow::{Patience, Reader, Scene, Shown, whole};
+use super::{Place, Plan, Random, Report, address, start, thread, verified};
 
 const THREADS: usize = 4;
 const WRITERS: usize = 12;
@@ -77,7 +76,7 @@ async fn unit(
 ) {
     let place = Place::new(&format!("kills-{}", total.kills), report);
     let db = place.db();
-    let mut server = Server::start(&db);
+    let mut server = start(&db);
     let scene = Scene::new(client, &server.url);
     let load = Arc::new(Load {
         scene: scene.clone(),
@@ -91,8 +90,7 @@ async fn unit(
     let readers: Vec<_> = (0..THREADS * 2 * VIEWS.len())
         .map(|n| {
             let path = format!("/api/threads/t{}/stream{}", n % THREADS, VIEWS[n / THREADS % 2]);
-            let reader = follow(scene.clone(), path.clone(), Patience::Endless);
-            (path, tokio::spawn(reader))
+            Reader::spawn(&scene, path, Patience::Endless)
         })
         .collect();
     let writers: Vec<_> = (0..WRITERS)
@@ -111,11 +109,11 @@ async fn unit(
             total.kills += 1;
             total.early += 1;
         }
-        server = Server::start(&db);
+        server = start(&db);
         scene.moved(&server.url);
         for (number, journal) in journals.iter_mut().enumerate() {
             let known = load.acknowledged.lock().unwrap()[number].clone();
-            read_on(&scene, number, journal).await;
+            read_on(&scene, number, journal, report).await;
             check(report, number, journal, &known);
         }
     }
@@ -129,24 +127,19 @@ async fn unit(
         total.forks += forked(&load, number, journal, random, report).await;
     }
     scene.end();
-    let mut whole: HashMap<String, Shown> = HashMap::new();
-    for (path, reader) in readers {
-        let shown = match tokio::time::timeout(Duration::from_secs(120), reader).await {
-            Ok(shown) => shown.unwrap(),
-            Err(_) => Err(format!("{path}: a reader does not come to an end")),
-        };
-        if !whole.contains_key(&path) {
-            let fresh = follow(scene.clone(), path.clone(), Patience::Endless).await;
-            whole.insert(path.clone(), fresh.unwrap_or_default());
+    let mut all: HashMap<String, Option<Shown>> = HashMap::new();
+    for reader in readers {
+        let path = reader.path.clone();
+        if !all.contains_key(&path) {
+            let shown = whole(&scene, &path, report).await;
+            all.insert(path.clone(), shown);
         }
-        let wrong = match &shown {
-            Ok(shown) => difference(shown, &whole[&path]),
-            Err(trouble) => Some(trouble.clone()),
-        };
-        report.hold(wrong.is_none(), || format!("{path}: {}", wrong.unwrap_or_default()));
+        if let Some(whole) = &all[&path] {
+            reader.judge(whole, report).await;
+        }
     }
     for (number, journal) in journals.iter().enumerate() {
-        let shown = &whole[&format!("/api/threads/t{number}/stream")];
+        let Some(shown) = &all[&format!("/api/threads/t{number}/stream")] else { continue };
         let (seen, there) = (shown.len(), journal.len());
         report.hold(seen == there, || format!("t{number}: {seen} of {there} are streamed"));
     }
@@ -162,7 +155,7 @@ async fn unit(
 /// Starts the server and kills it before it has said anything.
 async fn killed_early(db: &Path, after: u64) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge"))
-        .args(["serve", "--listen", "127.0.0.1:0", "--db", db.to_str().unwrap()])
+        .args(["serve", "--listen", &address(), "--db", db.to_str().unwrap()])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -210,7 +203,7 @@ async fn write(load: Arc<Load>, writer: usize, mut random: Random) {
 }
 
 /// Reads what a journal has more than was known; by name where its events have one.
-async fn read_on(scene: &Scene, number: usize, journal: &mut Vec<String>) {
+async fn read_on(scene: &Scene, number: usize, journal: &mut Vec<String>, report: &mut Report) {
     let name = format!("t{number}");
     let mut epoch = None;
     loop {
@@ -228,7 +221,8 @@ async fn read_on(scene: &Scene, number: usize, journal: &mut Vec<String>) {
         let page = get(scene, &path).await;
         let entries = page["entries"].as_array().unwrap_or_else(|| panic!("{path}: {page}"));
         for entry in entries {
-            assert_eq!(entry["seq"].as_u64(), Some(journal.len() as u64 + 1), "a hole in {name}");
+            let next = journal.len() as u64 + 1;
+            report.hold(entry["seq"] == next, || format!("{name}: a hole before {next}: {entry}"));
             let delta = entry["event"]["delta"].as_str().unwrap_or("");
             journal.push(delta.split(' ').next().unwrap_or("").to_owned());
         }
@@ -260,9 +254,9 @@ async fn ended(
     mut before: Vec<String>,
     report: &mut Report,
 ) -> Vec<String> {
-    read_on(&load.scene, number, &mut before).await;
+    read_on(&load.scene, number, &mut before, report).await;
     let mut journal = Vec::new();
-    read_on(&load.scene, number, &mut journal).await;
+    read_on(&load.scene, number, &mut journal, report).await;
     report.hold(journal == before, || format!("t{number}: what was read before has changed"));
     let known = load.acknowledged.lock().unwrap()[number].clone();
     check(report, number, &journal, &known);

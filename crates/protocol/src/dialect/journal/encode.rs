@@ -82,7 +82,7 @@ impl Writer {
     fn number(&mut self, entry: Option<&Entry<'_>>) {
         self.seq = match entry {
             Some(entry) => entry.seq.parse().unwrap_or(self.seq),
-            None => self.seq + 1,
+            None => self.seq.saturating_add(1),
         };
     }
 }

@@ -11,10 +11,14 @@
 //! same.
 
 mod action;
+mod native;
+mod records;
 mod resolve;
 
 pub(super) use action::{Written, kind_letter, node_letter, write};
-pub(super) use resolve::{Group, Pending, Resolved, Resolver};
+pub(super) use native::{read_native, write_entry};
+pub(super) use records::{repeated, write_records};
+pub(super) use resolve::{Group, Pending, Resolver};
 
 use crate::dialect::Id;
 

@@ -1,22 +1,18 @@
 //! Batches to a ThreadProtocol document.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use super::VERSION;
 use super::carry::{self, Group, Pending, Resolver, Written};
 use crate::dialect::{EncodeOptions, Encoder, Id, Records};
 use crate::journal::transcript::{Action, Transcript};
-use crate::journal::{Batch, Event, Kind};
-use crate::json::{Doc, Raw, push_escaped, quote};
+use crate::journal::{Batch, Entry, Event, Kind};
+use crate::json::{Doc, Raw, quote};
 use crate::record::{Framing, Record, Role};
-use crate::residue::{Frame, Instance, Marks, Numbers, ShapeWriter, Shapes};
+use crate::residue::{Frame, Marks, Numbers, ShapeWriter, Shapes};
 
 /// Time of what has none.
 const EPOCH: &str = "\"1970-01-01T00:00:00Z\"";
-
-/// A literal is kept once and named by number when it is at least this long and is used again.
-const WORTH_NAMING: usize = 10;
 
 /// Collects a thread and writes it at the end.
 pub(super) struct Writer {
@@ -29,6 +25,9 @@ pub(super) struct Writer {
     replayed: usize,
     replayed_actions: usize,
     shapes: Shapes,
+    /// The number that a journal made from the document gives the last event so far; none where
+    /// that depends on what its records say there.
+    counted: Option<u64>,
 }
 
 impl Writer {
@@ -42,6 +41,7 @@ impl Writer {
             replayed: 0,
             replayed_actions: 0,
             shapes: Shapes::new(),
+            counted: Some(0),
         }
     }
 
@@ -98,25 +98,45 @@ impl Writer {
         }
     }
 
-    /// An event without a wire form: its journal form is its record.
-    fn native(&mut self, event: &Event<'_>) {
+    /// An event without a wire form: its journal form is its record, with what its entry says
+    /// besides where counting on from the event before would not give that.
+    fn native(&mut self, event: &Event<'_>, entry: Option<&Entry<'_>>) {
+        let told = entry.filter(|entry| !self.is_next(entry));
+        self.counted = match entry {
+            Some(entry) => entry.seq.parse().ok(),
+            None => self.counted.map(|number| number.saturating_add(1)),
+        };
         let mut event = event.clone();
         event.single_line();
         let mut body = String::new();
-        event.write(&mut body);
+        match told {
+            Some(entry) => carry::write_entry(entry, &event, &mut body),
+            None => event.write(&mut body),
+        }
         let Ok(doc) = Doc::parse(&body) else { return };
         let mut marks = Marks::new();
-        for (key, value) in doc.root().members() {
+        let own = told.and_then(|_| doc.root().get("event"));
+        if let Some(own) = own {
+            marks.open(own);
+        }
+        let own = own.unwrap_or(doc.root());
+        for (key, value) in own.members() {
             let Some(name) = key.str() else { continue };
             if let Some(field) = static_name(event.kind(), &name) {
                 marks.bind(value, 0, field);
             }
         }
-        let events = [Event::parse(doc.root()).unwrap_or_else(|| Event::new(Kind::Opaque))];
+        let events = [Event::parse(own).unwrap_or_else(|| Event::new(Kind::Opaque))];
         let record = Record::alone(&body);
         let frame = self.shapes.frame(Id::Journal, record, 0, &[], &doc, &mut marks, &events);
         let frame = frame.to_owned();
         self.record(&frame, &[event]);
+    }
+
+    /// Whether an entry says no more than that it comes next.
+    fn is_next(&self, entry: &Entry<'_>) -> bool {
+        let next = self.counted.and_then(|number| number.checked_add(1));
+        next.is_some_and(|next| *entry.seq == *next.to_string()) && entry.at.is_none()
     }
 
     fn times(&self) -> Vec<String> {
@@ -236,18 +256,23 @@ impl Encoder for Writer {
         match &batch.frame {
             // A journal's own records are events; a line that was kept as it is, is set apart.
             Some(frame) if frame.dialect == Id::Journal && frame.role == Role::Item => {
+                self.counted = None;
                 self.record(&Frame { role: Role::Head, ..frame.to_owned() }, &batch.events);
             }
-            Some(frame) if frame.dialect != Id::ThreadProtocol => self.record(frame, &batch.events),
+            Some(frame) if frame.dialect != Id::ThreadProtocol => {
+                self.counted = None;
+                self.record(frame, &batch.events);
+            }
             _ => {
-                for event in &batch.events {
-                    self.native(event);
+                for (i, event) in batch.events.iter().enumerate() {
+                    self.native(event, batch.entries.get(i));
                 }
             }
         }
     }
 
     fn observe(&mut self, batch: &Batch<'_>) {
+        self.counted = None;
         let mut placed = Vec::new();
         for event in &batch.events {
             self.note(event);
@@ -292,7 +317,7 @@ impl Encoder for Writer {
             .collect();
 
         let mut shapes = ShapeWriter::default();
-        let values = repeated(resolved.iter().flatten().map(|r| &r.instance));
+        let values = carry::repeated(resolved.iter().flatten().map(|r| &r.instance));
         shapes.intern_values(values.iter().cloned());
         let mut items = Vec::new();
         for ((group, records), number) in self.groups.iter().zip(&resolved).zip(group_numbers) {
@@ -309,7 +334,7 @@ impl Encoder for Writer {
                 let _ = write!(item, ",\"back\":{back}");
             }
             item.push_str(",\"records\":[");
-            write_records(records, &mut shapes, &mut item);
+            carry::write_records(records, &mut shapes, &mut item);
             item.push(']');
             if self.replayed > 0 && shapes.has_new() {
                 item.push_str(",\"shapes\":[");
@@ -339,104 +364,6 @@ impl Encoder for Writer {
         }
         out.tail("]}");
     }
-}
-
-/// Writes records; neighbours that differ only in how much text they take become one entry.
-fn write_records(records: &[carry::Resolved], shapes: &mut ShapeWriter, out: &mut String) {
-    let mut at = 0;
-    while let Some(record) = records.get(at) {
-        if at > 0 {
-            out.push(',');
-        }
-        let mut instance = String::new();
-        shapes.instance(&record.instance, &mut instance);
-        let run = if !record.cuts.is_empty() {
-            records
-                .iter()
-                .skip(at)
-                .take_while(|r| {
-                    !r.cuts.is_empty()
-                        && r.glue == record.glue
-                        && r.role == record.role
-                        && same_instance(&r.instance, &record.instance)
-                })
-                .count()
-                .max(1)
-        } else {
-            1
-        };
-        let plain = record.cuts.is_empty() && record.glue.is_none() && record.role == Role::Item;
-        if plain {
-            out.push_str(&instance);
-        } else {
-            let _ = write!(out, "{{\"record\":{instance}");
-            if !record.cuts.is_empty() {
-                out.push_str(",\"cut\":[");
-                for (i, r) in records.iter().skip(at).take(run).enumerate() {
-                    out.push_str(if i > 0 { "," } else { "" });
-                    write_cuts(&r.cuts, out);
-                }
-                out.push(']');
-            }
-            if let Some(glue) = &record.glue {
-                out.push_str(",\"glue\":\"");
-                push_escaped(glue, out);
-                out.push('"');
-            }
-            if record.role != Role::Item {
-                let _ = write!(out, ",\"role\":\"{}\"", record.role.name());
-            }
-            out.push('}');
-        }
-        at += run;
-    }
-}
-
-/// How much text a record takes: a number, or a list where it takes several texts.
-fn write_cuts(cuts: &[usize], out: &mut String) {
-    if let [units] = cuts {
-        let _ = write!(out, "{units}");
-        return;
-    }
-    for (i, units) in cuts.iter().enumerate() {
-        let _ = write!(out, "{}{units}", if i > 0 { "," } else { "[" });
-    }
-    out.push(']');
-}
-
-fn same_instance(a: &Instance<'_>, b: &Instance<'_>) -> bool {
-    std::sync::Arc::ptr_eq(&a.shape, &b.shape)
-        && a.base == b.base
-        && a.leaves == b.leaves
-        && a.lists.is_empty()
-        && b.lists.is_empty()
-}
-
-/// Literals that are used more than once and are long enough to be worth a number.
-fn repeated<'i>(instances: impl Iterator<Item = &'i Instance<'static>>) -> Vec<String> {
-    fn count<'i>(
-        of: &'i Instance<'static>,
-        order: &mut Vec<&'i str>,
-        seen: &mut HashMap<&'i str, u32>,
-    ) {
-        for (_, literal) in &of.leaves {
-            if literal.len() >= WORTH_NAMING {
-                let uses = seen.entry(literal.as_str()).or_insert(0);
-                *uses += 1;
-                if *uses == 2 {
-                    order.push(literal);
-                }
-            }
-        }
-        for item in of.lists.iter().flatten() {
-            count(item, order, seen);
-        }
-    }
-    let (mut order, mut seen) = (Vec::new(), HashMap::new());
-    for instance in instances {
-        count(instance, &mut order, &mut seen);
-    }
-    order.into_iter().map(str::to_owned).collect()
 }
 
 /// Whether a value is a time as the document wants it.

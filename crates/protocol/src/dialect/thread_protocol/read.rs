@@ -8,7 +8,7 @@ use crate::dialect::{self, DecodeOptions, Decoder, Documents, Id, Start};
 use crate::journal::{Batch, Event};
 use crate::json::{Doc, Node, Raw, Style, compact, print, push_escaped, same_value, text};
 use crate::record::{Framing, Record, Role, split};
-use crate::residue::{Codec, Instance, Marks, ShapeReader, Slot};
+use crate::residue::{Codec, Instance, Marks, ShapeReader, Shapes, Slot};
 
 /// Reads a document.
 pub(super) struct Reader {
@@ -437,13 +437,20 @@ impl Decoders {
                     Some(glue) => (glue, ""),
                     None => ("", ""),
                 };
+                let record = Record { glue, usual_glue, body, role, index: 0 };
+                let mut literal = Some(Shapes::new().literal(id, record).to_owned());
+                // By itself it may look as any other does; that it was kept is why it is here.
+                let mut kept = |batch: Batch<'_>| {
+                    let frame = batch.frame.or(literal.take());
+                    sink(Batch { frame, ..batch });
+                };
                 let mut line = dialect::journal::Reader::new(&self.options);
-                line.record(Record { glue, usual_glue, body, role, index: 0 }, sink);
-                line.finish(sink);
+                line.record(record, &mut kept);
+                line.finish(&mut kept);
             } else if let Ok(doc) = Doc::parse(body)
-                && let Some(event) = Event::parse(doc.root())
+                && let Some(batch) = carry::read_native(doc.root())
             {
-                sink(Batch::native(vec![event]));
+                sink(batch);
             }
             return;
         }

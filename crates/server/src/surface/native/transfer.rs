@@ -117,7 +117,7 @@ pub(crate) async fn exported(
         app,
         thread,
         sieve,
-        retelling: Retelling::new(),
+        retelling: Retelling::written_as(to.id),
         encoding: Some(Encoding::new(to, &options)),
         seen: 0,
         upto,

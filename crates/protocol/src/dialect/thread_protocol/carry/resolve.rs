@@ -263,7 +263,8 @@ impl<'t> Resolver<'t> {
         let action = self.actions.get(placed.action)?;
         let written = self.written.get(placed.action)?;
         let (key, mut path) = written.locate(action.kind, placed.place)?;
-        if placed.place.adds()
+        // Not even nothing: the last cut of a text takes all that is left of it.
+        if matches!(placed.place, Place::Append { .. } | Place::Arguments { .. })
             && !self.torn.is_empty()
             && self.torn.contains(&(placed.action, key, path.clone()))
         {
@@ -333,7 +334,12 @@ impl<'t> Resolver<'t> {
             return *known;
         }
         let style = || {
-            let streamed = text::decode(self.actions.get(action)?.arguments_text()?);
+            let streamed = self.actions.get(action)?.arguments_text()?;
+            // Half a character has no place in a text, so args say something else there.
+            if text::has_lone_surrogate(streamed) {
+                return None;
+            }
+            let streamed = text::decode(streamed);
             let doc = Doc::parse(self.written.get(action)?.value("args")?).ok()?;
             if !is_stable(doc.root()) {
                 return None;
