@@ -244,7 +244,9 @@ fn entries_keep_their_numbers_and_times_through_thread_protocol() {
     let journal = format!(
         "{{\"seq\":7,\"at\":\"2026-01-01T00:00:00Z\",\"event\":{event}}}\n\
          {{\"seq\":8,\"event\":{event}}}\nno entry\n{{\"seq\":{last},\"event\":{event}}}\n\
-         {{\"seq\":\"x\",\"event\":{event}}}\n{{\"seq\":1,\"event\":{event}}}\n"
+         {{\"seq\":\"x\",\"event\":{event}}}\n{{\"seq\":1,\"event\":{event}}}\n\
+         {{\"seq\":2,\"event\":{odd}}}\n{{\"seq\":3,\"event\":{event}}}\n",
+        odd = event.replacen(',', "\r,", 1)
     );
     let carried = convert(own, carrier, &journal);
     assert_eq!(convert(carrier, own, &carried), journal, "through {carried}");

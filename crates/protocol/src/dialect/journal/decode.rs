@@ -111,6 +111,8 @@ impl Reader {
         let stamp = self.context.as_deref().map(|context| ("contextId", context));
         rest == Some("}")
             && line.entry.glue.is_none()
+            // Carriers write events on one line, by what any reader takes for a line.
+            && memchr::memchr(b'\r', record.body.as_bytes()).is_none()
             && line.event.is_written(stamp.as_slice(), node.raw())
     }
 
