@@ -43,9 +43,20 @@ impl House {
         Self { store, desk, running }
     }
 
-    /// Stops everything where it is.
+    /// Stops everything where it is, and waits until nobody has the journal open: what reads it on
+    /// another thread is not stopped with what waits for it.
     pub(crate) async fn close(mut self) {
         self.running.shutdown().await;
+        let lock = format!("{}-lock", self.store.path().display());
+        drop(self);
+        let lock = std::fs::File::options().append(true).open(lock).unwrap();
+        for _ in 0..6000 {
+            if lock.try_lock().is_ok() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("the journal is open for ever");
     }
 
     pub(crate) async fn append(&self, thread: &str, create: Create, events: &[Value]) {
