@@ -41,24 +41,15 @@ impl Stage {
         message
     }
 
+    /// Says a content of a message, or how far it has come; gives what it said.
     pub(super) fn content(
         &mut self,
         message: &Message,
         index: usize,
         status: &str,
-        delta: bool,
         content: &Content,
     ) -> String {
-        let number = self.response.as_mut().map(Response::next).unwrap_or_default();
-        let mut object = Object::new()
-            .raw("sequence_number", &number)
-            .text("object", "content")
-            .text("status", status)
-            .raw("error", "null")
-            .text("type", content.kind)
-            .raw("index", &index.to_string())
-            .raw("delta", if delta { "true" } else { "false" })
-            .raw("msg_id", &message.id);
+        let mut object = self.contents(message, index, status, "false", content.kind);
         for (key, value) in &content.members {
             object = object.raw(key, value);
         }
@@ -67,12 +58,33 @@ impl Stage {
         record
     }
 
+    /// A content with everything but what is said in it.
+    fn contents(
+        &mut self,
+        message: &Message,
+        index: usize,
+        status: &str,
+        delta: &str,
+        kind: &str,
+    ) -> Object {
+        let number = self.response.as_mut().map(Response::next).unwrap_or_default();
+        Object::new()
+            .raw("sequence_number", &number)
+            .text("object", "content")
+            .text("status", status)
+            .raw("error", "null")
+            .text("type", kind)
+            .raw("index", &index.to_string())
+            .raw("delta", delta)
+            .raw("msg_id", &message.id)
+    }
+
     /// Says a message's contents as a whole, and its end.
     pub(super) fn close(&mut self, message: Message, end: End<'_>) {
         let status = if end.error.is_some() { "failed" } else { "completed" };
         let mut contents = Vec::new();
         for (index, content) in end.contents.iter().enumerate() {
-            contents.push(self.content(&message, index, status, false, content));
+            contents.push(self.content(&message, index, status, content));
         }
         let contents = format!("[{}]", contents.join(","));
         let Some(response) = self.response.as_mut() else { return };
@@ -147,8 +159,8 @@ impl Stage {
         let taken = self.response.as_mut().and_then(|r| r.remove(task, id));
         let Some(mut message) = taken else { return };
         message.body.push_str(body);
-        let content = Content::new("text", "text", format!("\"{body}\""));
-        self.content(&message, 0, "in_progress", true, &content);
+        let piece = self.contents(&message, 0, "in_progress", "true", "text").body("text", body);
+        self.step(piece.end());
         if let Some(response) = self.response.as_mut() {
             response.open.push(message);
         }
@@ -183,7 +195,7 @@ impl Stage {
         if let Some(server) = server {
             self.servers.insert(key, server);
         }
-        self.content(&message, 0, "in_progress", false, &content);
+        self.content(&message, 0, "in_progress", &content);
         if let Some(response) = self.response.as_mut() {
             response.open.push(message);
         }
@@ -239,7 +251,7 @@ impl Stage {
             }
         };
         if event.get("preliminary").and_then(Raw::bool) == Some(true) {
-            self.content(&message, 0, "in_progress", false, &content);
+            self.content(&message, 0, "in_progress", &content);
             if let Some(response) = self.response.as_mut() {
                 response.open.push(message);
             }
