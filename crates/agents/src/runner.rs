@@ -418,7 +418,8 @@ impl Runner {
     /// Works on a task until it is over or waits.
     async fn work(self, key: Key, member: Member) {
         let Ok(slot) = self.slots.clone().acquire_owned().await else { return };
-        let left = self.turn(&key, member).await;
+        // Boxed: it is large, and what is spawned is moved several times.
+        let left = Box::pin(self.turn(&key, member)).await;
         match left {
             Ok(Left::Over)
             | Err(JournalError::NoThread)
