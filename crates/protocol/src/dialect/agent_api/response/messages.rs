@@ -49,34 +49,22 @@ impl Stage {
         status: &str,
         content: &Content,
     ) -> String {
-        let mut object = self.contents(message, index, status, "false", content.kind);
+        let number = self.response.as_mut().map(Response::next).unwrap_or_default();
+        let mut object = Object::new()
+            .raw("sequence_number", &number)
+            .text("object", "content")
+            .text("status", status)
+            .raw("error", "null")
+            .text("type", content.kind)
+            .raw("index", &index.to_string())
+            .raw("delta", "false")
+            .raw("msg_id", &message.id);
         for (key, value) in &content.members {
             object = object.raw(key, value);
         }
         let record = object.end();
         self.step(record.clone());
         record
-    }
-
-    /// A content with everything but what is said in it.
-    fn contents(
-        &mut self,
-        message: &Message,
-        index: usize,
-        status: &str,
-        delta: &str,
-        kind: &str,
-    ) -> Object {
-        let number = self.response.as_mut().map(Response::next).unwrap_or_default();
-        Object::new()
-            .raw("sequence_number", &number)
-            .text("object", "content")
-            .text("status", status)
-            .raw("error", "null")
-            .text("type", kind)
-            .raw("index", &index.to_string())
-            .raw("delta", delta)
-            .raw("msg_id", &message.id)
     }
 
     /// Says a message's contents as a whole, and its end.
@@ -159,8 +147,8 @@ impl Stage {
         let taken = self.response.as_mut().and_then(|r| r.remove(task, id));
         let Some(mut message) = taken else { return };
         message.body.push_str(body);
-        let piece = self.contents(&message, 0, "in_progress", "true", "text").body("text", body);
-        self.step(piece.end());
+        let number = self.response.as_mut().map(Response::next).unwrap_or_default();
+        self.step(piece(&number, &message.id, body));
         if let Some(response) = self.response.as_mut() {
             response.open.push(message);
         }
@@ -271,4 +259,22 @@ impl Stage {
         let error = Some((code.unwrap_or("\"ERROR\""), message));
         self.close(opened, End { contents, error });
     }
+}
+
+/// A piece of a text, as a content. Most of what is written is this, so it is put together in one
+/// go; `id` and `number` are JSON, `body` is what stands between quotes.
+fn piece(number: &str, id: &str, body: &str) -> String {
+    const PARTS: [&str; 4] = [
+        "{\"sequence_number\":",
+        ",\"object\":\"content\",\"status\":\"in_progress\",\"error\":null,\"type\":\"text\",\
+         \"index\":0,\"delta\":true,\"msg_id\":",
+        ",\"text\":\"",
+        "\"}",
+    ];
+    let [begin, middle, text, end] = PARTS;
+    let mut out = String::with_capacity(192 + id.len() + body.len());
+    for part in [begin, number, middle, id, text, body, end] {
+        out.push_str(part);
+    }
+    out
 }
