@@ -189,13 +189,25 @@ impl Desk {
         self.shared.news.send_modify(|count| *count = count.wrapping_add(1));
     }
 
+    /// Whether something may follow here from an event; from most of what is committed nothing
+    /// does.
+    pub fn heeds(event: &[u8]) -> bool {
+        Kind::leading(event).is_none_or(|kind| {
+            matches!(
+                kind,
+                Kind::TaskCreated
+                    | Kind::TaskStatus
+                    | Kind::TaskComplete
+                    | Kind::InputReceived
+                    | Kind::InputExpired
+                    | Kind::AuthCompleted
+            )
+        })
+    }
+
     /// Takes a hint of what was committed to a thread.
     pub fn committed<'e>(&self, thread: &ThreadKey, events: impl IntoIterator<Item = &'e Bytes>) {
-        for event in events {
-            // Most of what is committed, and nothing follows from it here.
-            if Kind::leading(event).is_some_and(Kind::is_piece) {
-                continue;
-            }
+        for event in events.into_iter().filter(|event| Self::heeds(event)) {
             let Ok(doc) = Doc::parse_bytes(event) else { continue };
             let Some(event) = Event::parse(doc.root()) else { continue };
             match event.kind() {
@@ -406,7 +418,8 @@ impl Runner {
     /// Works on a task until it is over or waits.
     async fn work(self, key: Key, member: Member) {
         let Ok(slot) = self.slots.clone().acquire_owned().await else { return };
-        let left = self.turn(&key, member).await;
+        // Boxed: it is large, and what is spawned is moved several times.
+        let left = Box::pin(self.turn(&key, member)).await;
         match left {
             Ok(Left::Over)
             | Err(JournalError::NoThread)

@@ -28,7 +28,7 @@ use selvedge_protocol::journal::transcript::ActionKind;
 use selvedge_protocol::journal::{Event, Kind};
 use selvedge_protocol::json::{Doc, Node, Raw, from_utf8};
 use selvedge_protocol::perspective::History;
-use selvedge_store::ThreadKey;
+use selvedge_store::{AppendError, Guard, Instead, ThreadKey};
 use tokio::task::JoinSet;
 
 use self::budget::Raises;
@@ -75,6 +75,8 @@ pub struct Turn {
     /// Tools at work for this turn, by their calls.
     tools: JoinSet<(String, Result<(), JournalError>)>,
     running: HashSet<String>,
+    /// Whether its end is known to be in the journal.
+    over: bool,
 }
 
 impl Turn {
@@ -103,6 +105,7 @@ impl Turn {
             heard: 0,
             tools: JoinSet::new(),
             running: HashSet::new(),
+            over: false,
         };
         while turn.sync().await? {}
         Ok(turn)
@@ -111,6 +114,10 @@ impl Turn {
     /// Works until the task is over or has to wait. Dropped, all that is under way stops.
     pub async fn run(mut self) -> Result<Left, JournalError> {
         loop {
+            // What it wrote itself need not be read to know that.
+            if self.over {
+                return Ok(Left::Over);
+            }
             while self.sync().await? {}
             match self.progress.next() {
                 Next::Over => return Ok(Left::Over),
@@ -283,7 +290,16 @@ impl Turn {
 
     /// Ends the task, unless it has ended.
     async fn end(&mut self, events: Vec<Event<'static>>) -> Result<(), JournalError> {
-        self.writer.append_unless_over(events).await
+        let guard = Guard::Running { task: self.task.clone() };
+        match self.writer.append_if(guard, events).await {
+            Ok(_) | Err(JournalError::Append(AppendError::Instead(Instead::Over { .. }))) => {
+                self.over = true;
+                Ok(())
+            }
+            // How it stands is in the journal.
+            Err(JournalError::Append(AppendError::Instead(_))) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -272,7 +272,8 @@ impl App {
         #[cfg(feature = "otel")]
         let pending = self.inner.tracer.as_ref().map(|tracer| (tracer, tracer.pending(&append)));
         let told = self.desk().map(|desk| {
-            let events: Vec<_> = append.events.iter().map(|draft| draft.event.clone()).collect();
+            let events = append.events.iter().map(|draft| &draft.event);
+            let events: Vec<_> = events.filter(|event| Desk::heeds(event)).cloned().collect();
             (desk, append.thread.clone(), events)
         });
         let appended = self.append_past(append).await?;

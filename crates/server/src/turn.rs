@@ -2,7 +2,8 @@
 //!
 //! Whoever loses the answer can come again; the turn does not stop for that.
 
-use std::collections::{HashMap, HashSet};
+mod rest;
+
 use std::time::Duration;
 
 use axum::body::Body;
@@ -10,11 +11,11 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, stream};
-use selvedge_protocol::journal::fold::TaskState;
-use selvedge_protocol::journal::{Cursor, Event, Kind as EventKind};
-use selvedge_protocol::json::{Doc, Raw, from_utf8};
+use selvedge_protocol::journal::Cursor;
+use selvedge_protocol::json::from_utf8;
 use selvedge_store::{Store, ThreadRef};
 
+use self::rest::Rest;
 use crate::surface::native::stream::event_stream;
 use crate::view::{Descendants, Kind, Place, Reader, Start, whole};
 use crate::{App, Error};
@@ -101,6 +102,19 @@ impl Turn {
         Ok(until(reader, self.rested(app.clone()).boxed()))
     }
 
+    /// The turn as its view writes it, without control events, from a place on: for protocols whose
+    /// events are the view's as they are.
+    pub(crate) async fn shown(
+        self,
+        app: &App,
+        kind: Kind,
+        start: Start,
+    ) -> Result<Response, Error> {
+        let kind = self.narrowed(kind);
+        let reader = open(app, &self.id, self.thread.clone(), kind, start).await?.plainly();
+        Ok(until(reader, self.rested(app.clone()).boxed()))
+    }
+
     /// The turn as another protocol's stream, from a place on.
     pub(crate) async fn written(
         self,
@@ -154,15 +168,7 @@ impl Turn {
     /// The entry with which the last of the tasks is over or waits for someone, once it is there.
     pub(crate) async fn rested(self, app: App) -> u64 {
         let Self { thread, after: mut seen, tasks, until, .. } = self;
-        let mut rests: HashMap<String, bool> =
-            tasks.into_iter().map(|task| (task, false)).collect();
-        // Subtasks, by the task that they came of.
-        let mut roots: HashMap<String, String> = HashMap::new();
-        // Those that are over: the first end counts, for an agent may say a word more before it hears
-        // of a cancel.
-        let mut over: HashSet<String> = HashSet::new();
-        // Calls that are under way, with their tasks.
-        let mut calls: HashSet<(String, String)> = HashSet::new();
+        let mut rest = Rest::new(tasks, until);
         let of = thread.clone();
         let tail = app.reading(&thread, seen, move |store| Ok(store.tail(&of)?)).await;
         let Ok(tail) = tail else { return seen };
@@ -177,80 +183,24 @@ impl Turn {
             let Ok(entries) = entries else { return seen };
             for entry in &entries {
                 seen = entry.seq;
-                let Ok(doc) = Doc::parse(from_utf8(&entry.event).unwrap_or("")) else { continue };
-                let Some(event) = Event::parse(doc.root()) else { continue };
-                let task = event.str("taskId");
-                let Some(task) = task.filter(|task| !over.contains(&**task)) else { continue };
-                if let Some(parent) = event.str("parentTaskId")
-                    && let Some(root) = roots.get(&*parent).cloned().or_else(|| {
-                        rests.contains_key(&*parent).then(|| parent.clone().into_owned())
-                    })
-                {
-                    roots.insert(task.clone().into_owned(), root);
-                }
-                if let Some(root) = roots.get(&*task) {
-                    // What a subtask asks of a user, its task waits for too.
-                    if let Some(rest) = rests.get_mut(root)
-                        && let Some(waits) = waits_for_user(&event)
-                    {
-                        *rest = waits && until != Until::Over;
-                    }
-                } else if let Some(rest) = rests.get_mut(&*task) {
-                    let state = TaskState::after(&event);
-                    if let Some(call) = event.str("toolCallId") {
-                        let call = (task.clone().into_owned(), call.into_owned());
-                        match event.kind() {
-                            EventKind::ToolCall => drop(calls.insert(call)),
-                            _ => drop(calls.remove(&call)),
-                        }
-                    }
-                    if state.is_some_and(TaskState::is_terminal) {
-                        over.insert(task.clone().into_owned());
-                        calls.retain(|(of, _)| *of != *task);
-                    }
-                    *rest = match state {
-                        Some(TaskState::WaitingInput | TaskState::WaitingAuth) => {
-                            until != Until::Over
-                        }
-                        Some(state) => state.is_terminal(),
-                        None => *rest,
-                    };
-                } else {
-                    continue;
-                }
-                let rest = rests.values().all(|rest| *rest);
-                if until != Until::RestNow && rest && calls.is_empty() {
+                if rest.apply(&entry.event) && until != Until::RestNow && rest.is_complete() {
                     // What else the same append says of it belongs to it.
                     let same = entries.iter().rfind(|other| other.append == entry.append);
                     return same.map_or(seen, |last| last.seq);
                 }
             }
             if entries.is_empty() {
-                let rest = rests.values().all(|rest| *rest);
-                if rest && calls.is_empty() {
+                if rest.is_complete() {
                     return seen;
                 }
                 let more = edge.wait_for(|edge| edge.head > seen || edge.end.is_some());
-                let patience = if rest { MORE } else { Duration::MAX };
+                let patience = if rest.is_told() { MORE } else { Duration::MAX };
                 let Ok(more) = tokio::time::timeout(patience, more).await else { return seen };
                 if more.map_or(true, |edge| edge.end.is_some()) {
                     return seen;
                 }
             }
         }
-    }
-}
-
-/// Whether an event leaves a subtask waiting for a user; none if it says nothing of that.
-fn waits_for_user(event: &Event<'_>) -> Option<bool> {
-    match event.kind() {
-        EventKind::AuthRequired | EventKind::ToolInputRequired => Some(true),
-        EventKind::InputRequired => event.get("requireUser").and_then(Raw::bool),
-        EventKind::InputReceived | EventKind::AuthCompleted => Some(false),
-        _ => match TaskState::after(event) {
-            Some(state) if state.is_terminal() || state == TaskState::Working => Some(false),
-            _ => None,
-        },
     }
 }
 

@@ -4,6 +4,9 @@ use crate::journal::Event;
 use crate::journal::kind::spec;
 use crate::json::push_escaped;
 
+/// Bytes of an object, if it is a usual one.
+const USUAL: usize = 224;
+
 /// A JSON object under construction, compact.
 #[derive(Debug, Clone)]
 pub(crate) struct Object(String);
@@ -11,32 +14,46 @@ pub(crate) struct Object(String);
 impl Object {
     /// `{}` so far.
     pub(crate) fn new() -> Self {
-        Self(String::from("{"))
+        let mut object = String::with_capacity(USUAL);
+        object.push('{');
+        Self(object)
     }
 
-    /// Adds a member whose value is JSON text.
-    #[must_use]
-    pub(crate) fn raw(mut self, key: &str, value: &str) -> Self {
+    fn key(&mut self, key: &str) {
         if self.0.len() > 1 {
             self.0.push(',');
         }
         self.0.push('"');
         push_escaped(key, &mut self.0);
         self.0.push_str("\":");
+    }
+
+    /// Adds a member whose value is JSON text.
+    #[must_use]
+    pub(crate) fn raw(mut self, key: &str, value: &str) -> Self {
+        self.key(key);
         self.0.push_str(value);
         self
     }
 
     /// Adds a string member, escaped as needed.
     #[must_use]
-    pub(crate) fn text(self, key: &str, value: &str) -> Self {
-        self.raw(key, &crate::json::quote(value))
+    pub(crate) fn text(mut self, key: &str, value: &str) -> Self {
+        self.key(key);
+        self.0.push('"');
+        push_escaped(value, &mut self.0);
+        self.0.push('"');
+        self
     }
 
     /// Adds a string member from a string body.
     #[must_use]
-    pub(crate) fn body(self, key: &str, body: &str) -> Self {
-        self.raw(key, &format!("\"{body}\""))
+    pub(crate) fn body(mut self, key: &str, body: &str) -> Self {
+        self.key(key);
+        self.0.push('"');
+        self.0.push_str(body);
+        self.0.push('"');
+        self
     }
 
     /// Adds a member if there is a value.

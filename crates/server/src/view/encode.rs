@@ -220,6 +220,15 @@ impl Spelling {
     fn write(&mut self, epoch: u64, first: u64, skip: &mut usize, chunk: &mut Draft) {
         let out = std::mem::take(&mut self.out);
         let text = from_utf8(&out).unwrap_or("");
+        if *skip == 0 && self.dialect.framing == Framing::Sse && is_one_line(text) {
+            // Nearly every entry is one event of one line.
+            let _ = writeln!(chunk.text, "id: {epoch}.{}", chunk.last);
+            chunk.text.push_str(text);
+            chunk.end();
+            self.out = out;
+            self.out.clear();
+            return;
+        }
         let mut records = Vec::new();
         split(self.dialect.framing, text, |record| {
             if record.role == Role::Item && !record.body.trim().is_empty() {
@@ -240,6 +249,12 @@ impl Spelling {
         self.out = out;
         self.out.clear();
     }
+}
+
+/// Whether a text is a server-sent event of one line, which is JSON.
+fn is_one_line(text: &str) -> bool {
+    let line = text.strip_prefix("data: {").and_then(|line| line.strip_suffix("}\n\n"));
+    line.is_some_and(|line| memchr::memchr2(b'\n', b'\r', line.as_bytes()).is_none())
 }
 
 /// Appends a record as a server-sent event, without an id of its own.

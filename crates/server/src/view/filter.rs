@@ -11,6 +11,9 @@ use selvedge_store::Entry;
 
 use crate::redact::SharedCut;
 
+/// The kind that comes most often.
+const PIECE: &str = "content-delta";
+
 /// What a reader asked for, and may see.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Filter {
@@ -114,12 +117,15 @@ pub(crate) struct Sieve {
     tasks: HashSet<String>,
     /// Tasks that are left out, with their subtasks.
     without: HashSet<String>,
+    /// With what the last event began, if it was a piece of text, and whether it passed: those that
+    /// follow and begin so pass as well, or do not.
+    piece: Option<(String, bool)>,
 }
 
 impl Sieve {
     pub(crate) fn new(filter: Filter) -> Self {
         let without = filter.without.iter().cloned().collect();
-        Self { filter, tasks: HashSet::new(), without }
+        Self { filter, tasks: HashSet::new(), without, piece: None }
     }
 
     /// The entry as its reader sees it, if it passes.
@@ -160,6 +166,10 @@ impl Sieve {
         {
             return Some(Cow::Borrowed(kind));
         }
+        if let Some(passes) = self.repeats(event) {
+            return leading.filter(|_| passes).map(Cow::Borrowed);
+        }
+        self.piece = None;
         let doc = Doc::parse(event).ok()?;
         let root = doc.root();
         let kind = root.get("kind")?.str()?;
@@ -171,7 +181,20 @@ impl Sieve {
             && self.wants(&kind)
             && thoughts_pass(filter, root, &kind)
             && participants_pass(filter, root);
+        if leading == Some(PIECE) && kind == PIECE && filter.participants.is_empty() {
+            self.piece = head(event, root).map(|head| (head.to_owned(), passes));
+        }
         passes.then_some(kind)
+    }
+
+    /// Whether an event passes, if it is a piece of text like the one before in all that matters.
+    fn repeats(&self, event: &str) -> Option<bool> {
+        static SAYS: LazyLock<[Finder<'static>; 4]> =
+            LazyLock::new(|| ["\"kind\"", "askId\"", "\"visibility\"", "\\u"].map(Finder::new));
+        let (head, passes) = self.piece.as_ref()?;
+        let rest = event.strip_prefix(head.as_str()).filter(|rest| rest.starts_with([',', '}']))?;
+        let says_more = SAYS.iter().any(|word| word.find(rest.as_bytes()).is_some());
+        (!says_more).then_some(*passes)
     }
 
     /// Whether events of a kind pass that participants may see, whatever else they hold.
@@ -231,6 +254,13 @@ impl Sieve {
     }
 }
 
+/// An event up to the last of the fields that say whose it is and who may see it.
+fn head<'e>(event: &'e str, root: Node<'_, '_>) -> Option<&'e str> {
+    let telling = ["kind", "taskId", "parentTaskId", "subtaskId", "visibility"];
+    let end = telling.iter().filter_map(|name| root.get(name)).map(|value| value.end()).max()?;
+    event.get(..end)
+}
+
 /// Whether an event that begins with its kind is surely of that kind and for participants: it says
 /// neither again, nor who may see it, in whatever spelling.
 fn is_plain(event: &str, kind: &str) -> bool {
@@ -276,4 +306,51 @@ fn participants_pass(filter: &Filter, event: Node<'_, '_>) -> bool {
             let own = event.get(name).and_then(Node::str);
             own.is_some_and(|own| filter.participants.iter().any(|p| *p == own))
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENTS: &[&str] = &[
+        r#"{"kind":"task-created","taskId":"t"}"#,
+        r#"{"kind":"content-delta","taskId":"t","delta":"a"}"#,
+        r#"{"kind":"content-delta","taskId":"t","delta":"b"}"#,
+        r#"{"kind":"content-delta","taskId":"t","delta":"c","visibility":"internal"}"#,
+        r#"{"kind":"content-delta","taskId":"t","delta":"d"}"#,
+        r#"{"kind":"content-delta","taskId":"t2","delta":"e"}"#,
+        r#"{"kind":"content-delta","taskId":"t2","delta":"f","parentTaskId":"t"}"#,
+        r#"{"kind":"content-delta","taskId":"t2","delta":"g"}"#,
+        r#"{"kind":"content-delta","taskId":"t2","delta":"h"}"#,
+        r#"{"kind":"content-delta","taskId":"t3","delta":"i"}"#,
+        r#"{"kind":"content-delta","taskId":"t3","delta":"j"}"#,
+        r#"{"kind":"subtask-created","taskId":"t","subtaskId":"t3"}"#,
+        r#"{"kind":"content-delta","taskId":"t3","delta":"k"}"#,
+        r#"{"kind":"content-delta","taskId":"t3","delta":"l","\u0074askId":"t4"}"#,
+        r#"{"kind":"content-delta","taskId":"t3","kind":"internal:checkpoint"}"#,
+        r#"{"kind":"content-delta","taskId":"t3"}"#,
+    ];
+
+    #[test]
+    fn pieces_that_begin_as_the_one_before_are_judged_as_if_they_were_read() {
+        for sees in [Visibility::Participants, Visibility::Operator] {
+            let filter = || Filter { tasks: vec!["t".to_owned()], ..Filter::all(sees) };
+            let (mut quick, mut slow) = (Sieve::new(filter()), Sieve::new(filter()));
+            for event in EVENTS {
+                slow.piece = None;
+                assert_eq!(quick.pass(event), slow.pass(event), "{event}");
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_are_read_once_for_all_that_begin_so() {
+        let mut sieve =
+            Sieve::new(Filter { tasks: vec!["t".to_owned()], ..Filter::all(Visibility::Internal) });
+        assert_eq!(sieve.repeats(EVENTS[2]), None);
+        assert!(sieve.pass(EVENTS[1]).is_some());
+        assert_eq!(sieve.repeats(EVENTS[2]), Some(true));
+        assert_eq!(sieve.repeats(EVENTS[3]), None);
+        assert_eq!(sieve.repeats(EVENTS[5]), None);
+    }
 }

@@ -44,6 +44,8 @@ const REMEMBERED_OF_EACH: usize = 64;
 #[derive(Default)]
 pub(super) struct Projection {
     threads: HashMap<i64, Option<Thread>>,
+    /// Those that this step has met, the same again and again perhaps.
+    met: Vec<i64>,
 }
 
 impl Projection {
@@ -54,9 +56,12 @@ impl Projection {
         num: i64,
         batch: &Batch,
     ) -> rusqlite::Result<()> {
+        if self.met.last() != Some(&num) {
+            self.met.push(num);
+        }
         let thread = match self.threads.entry(num) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => unknown.insert(load(conn, num)?),
+            Entry::Vacant(unknown) => unknown.insert(load(conn, num, batch.first)?),
         };
         match thread {
             Some(thread) => take(conn, thread, batch, Origin::Own),
@@ -67,22 +72,29 @@ impl Projection {
 
     /// Writes what has changed. If the transaction fails, what is remembered must be forgotten.
     pub(super) fn write(&mut self, conn: &Connection) -> rusqlite::Result<()> {
-        for thread in self.threads.values_mut().flatten() {
-            thread.write(conn)?;
+        for num in std::mem::take(&mut self.met) {
+            let Entry::Occupied(mut known) = self.threads.entry(num) else { continue };
+            let is_small = match known.get_mut() {
+                Some(thread) => {
+                    thread.write(conn)?;
+                    thread.met() <= REMEMBERED_OF_EACH
+                }
+                None => false,
+            };
+            if !is_small {
+                known.remove();
+            }
         }
-        let is_small = |thread: &Option<Thread>| {
-            thread.as_ref().is_some_and(|thread| thread.met() <= REMEMBERED_OF_EACH)
-        };
         if self.threads.len() > REMEMBERED {
             self.threads.clear();
         }
-        self.threads.retain(|_, thread| is_small(thread));
         Ok(())
     }
 
     /// Forgets what is remembered: what is written may be something else now.
     pub(super) fn forget(&mut self) {
         self.threads.clear();
+        self.met.clear();
     }
 }
 
@@ -124,9 +136,13 @@ enum Origin {
     },
 }
 
-/// The thread as far as it was projected; one that branched off begins with its shared past.
-fn load(conn: &Connection, num: i64) -> rusqlite::Result<Option<Thread>> {
-    if let Some(thread) = Thread::load(conn, num)? {
+/// The thread as far as it was projected, up to an event; one that branched off begins with its
+/// shared past.
+fn load(conn: &Connection, num: i64, first: u64) -> rusqlite::Result<Option<Thread>> {
+    // Nothing was known of it before its first event.
+    if first > 1
+        && let Some(thread) = Thread::load(conn, num)?
+    {
         return Ok(Some(thread));
     }
     let Some((mut thread, branch)) = Thread::begin(conn, num)? else { return Ok(None) };

@@ -38,6 +38,8 @@ pub(super) struct Stage {
     servers: HashMap<String, Raw<'static>>,
     /// Names and arguments of calls, which may have to be agreed to.
     calls: HashMap<String, write::Called>,
+    /// The time of the latest event that has one: as it stands there, and in seconds.
+    stamp: String,
     now: i64,
 }
 
@@ -110,6 +112,7 @@ impl Stage {
             waiting: Vec::new(),
             servers: HashMap::new(),
             calls: HashMap::new(),
+            stamp: String::new(),
             now: 0,
         }
     }
@@ -129,11 +132,7 @@ impl Stage {
     }
 
     pub(super) fn signal(&mut self, task: &str, event: Option<&Event<'_>>, signal: Signal) {
-        if let Some(millis) =
-            event.and_then(|e| e.str("timestamp")).and_then(|t| time::to_millis(&t))
-        {
-            self.now = millis.div_euclid(1000);
-        }
+        self.tick(event);
         if self.session.is_none() {
             self.session = event.and_then(|e| e.get("contextId")).map(|id| text(id));
         }
@@ -165,6 +164,18 @@ impl Stage {
                     self.event(task, event);
                 }
             }
+        }
+    }
+
+    /// Notes the time of an event. Pieces that were said together have the same.
+    fn tick(&mut self, event: Option<&Event<'_>>) {
+        let Some(told) = event.and_then(|e| e.get("timestamp")) else { return };
+        if told.as_str() == self.stamp {
+            return;
+        }
+        if let Some(millis) = told.str().and_then(|t| time::to_millis(&t)) {
+            self.now = millis.div_euclid(1000);
+            told.as_str().clone_into(&mut self.stamp);
         }
     }
 

@@ -40,11 +40,13 @@ pub(super) async fn send(caller: &Caller, params: Node<'_, '_>) -> Result<Answer
     }
     let shown = Shown { history: sent.history, artifacts: Artifacts::Shown };
     let task = snapshot::at(caller, &said.found, None, shown).await?;
-    let (found, version, own) = (said.found.clone(), caller.version, task.clone());
+    let version = caller.version;
     if said.is_new && sent.wait == Wait::Rest {
+        let found = said.found.clone();
         let (of, after) = (&said.found.thread, found.after);
-        let reply = move |store: &Store| snapshot::reply(store, &found, &own, version);
-        if let Some(message) = caller.app.reading(of, after, reply).await? {
+        let is_message = move |store: &Store| snapshot::is_message(store, &found);
+        if caller.app.reading(of, after, is_message).await? {
+            let message = snapshot::reply(&said.found, &task, version);
             return Ok(Answer::Json(told(message, "message", version)));
         }
     }

@@ -253,28 +253,23 @@ fn trim(task: &mut Value, shown: Shown) {
     }
 }
 
-/// Whether an agent's answer in a task is a mere message, as its journal says; then the message.
-pub(super) fn reply(
-    store: &Store,
-    found: &Found,
-    task: &Value,
-    version: Version,
-) -> Result<Option<Value>, Error> {
+/// Whether an agent's answer in a task is a mere message, as its journal says. Blocks for the disk.
+pub(super) fn is_message(store: &Store, found: &Found) -> Result<bool, Error> {
     const SIGN: &str = "\"reply\":\"message\"";
     let mut seen = found.after;
-    let mut is_message = false;
     loop {
         let page = store.read(&found.thread, seen, usize::MAX, 1 << 20)?;
-        let Some(last) = page.entries.last() else { break };
+        let Some(last) = page.entries.last() else { return Ok(false) };
         seen = last.seq;
-        is_message |= page.entries.iter().any(|entry| {
-            let text = from_utf8(&entry.event).unwrap_or("");
-            text.contains(SIGN) && is_reply(text, &found.task.id)
-        });
+        let mut texts = page.entries.iter().map(|entry| from_utf8(&entry.event).unwrap_or(""));
+        if texts.any(|text| text.contains(SIGN) && is_reply(text, &found.task.id)) {
+            return Ok(true);
+        }
     }
-    if !is_message {
-        return Ok(None);
-    }
+}
+
+/// What was said in a task, as a mere message.
+pub(super) fn reply(found: &Found, task: &Value, version: Version) -> Value {
     let artifacts = task["artifacts"].as_array().into_iter().flatten();
     let parts: Vec<Value> = artifacts
         .flat_map(|artifact| artifact["parts"].as_array().cloned().unwrap_or_default())
@@ -288,7 +283,7 @@ pub(super) fn reply(
     if version == Version::V03 {
         message["kind"] = json!("message");
     }
-    Ok(Some(message))
+    message
 }
 
 fn is_reply(event: &str, task: &str) -> bool {

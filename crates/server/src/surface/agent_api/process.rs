@@ -20,7 +20,7 @@ use crate::state::event_at;
 use crate::surface::native::acts::inputs::{Reply, give};
 use crate::surface::native::messages::{Saying, receivers, say};
 use crate::surface::native::stream::start;
-use crate::turn::{Frame, Turn, Until, Writing};
+use crate::turn::{Turn, Until};
 use crate::view::{Filter, Format, Kind};
 use crate::{App, Error, ErrorCode};
 
@@ -41,13 +41,7 @@ pub(super) async fn process(
     }
     let kind = kind(&principal);
     let from = from.unwrap_or_else(|| turn.start());
-    let writing = Writing {
-        frame: Box::new(|frame: &Frame<'_>, out: &mut String| {
-            out.push_str(&format!("id: {}\ndata: {}\n\n", frame.id, frame.data));
-        }),
-        end: Box::new(|_| {}),
-    };
-    turn.written(&app, kind, from, writing).await
+    turn.shown(&app, kind, from).await
 }
 
 /// What a caller sees of a turn.

@@ -9,10 +9,11 @@ use super::{Seen, failure};
 /// A call begins; that it is told again, as it goes on, changes nothing.
 pub(super) fn began(
     conn: &Connection,
-    thread: &Thread,
+    thread: &mut Thread,
     seen: &Seen<'_, '_>,
 ) -> rusqlite::Result<()> {
     let Some(id) = seen.id("toolCallId") else { return Ok(()) };
+    thread.has_calls = true;
     let mut insert = conn.prepare_cached(
         "INSERT OR IGNORE INTO call (thread, id, task, tool, began) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?;
@@ -24,13 +25,14 @@ pub(super) fn began(
 /// A call returned; the first time counts, and one that is preliminary does not.
 pub(super) fn ended(
     conn: &Connection,
-    thread: &Thread,
+    thread: &mut Thread,
     seen: &Seen<'_, '_>,
 ) -> rusqlite::Result<()> {
     if seen.event.get("preliminary").and_then(Raw::bool) == Some(true) {
         return began(conn, thread, seen);
     }
     let Some(id) = seen.id("toolCallId") else { return Ok(()) };
+    thread.has_calls = true;
     let mut write = conn.prepare_cached(
         "INSERT INTO call (thread, id, task, tool, began, ended) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?5) \
@@ -52,6 +54,9 @@ pub(super) fn over(
     task: &str,
     seq: u64,
 ) -> rusqlite::Result<()> {
+    if !thread.has_calls {
+        return Ok(());
+    }
     let mut update = conn.prepare_cached(
         "UPDATE call SET ended = ?3 WHERE thread = ?1 AND task = ?2 AND ended IS NULL",
     )?;

@@ -1,6 +1,6 @@
 //! Who takes part: whoever joined, and whoever acted.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, params};
 
 use super::Seen;
 use super::thread::Thread;
@@ -45,16 +45,17 @@ pub(super) fn left(
     Ok(())
 }
 
+fn is_written(conn: &Connection, thread: &Thread, id: &str) -> rusqlite::Result<bool> {
+    conn.prepare_cached("SELECT 1 FROM participant WHERE thread = ?1 AND id = ?2")?
+        .exists(params![thread.num, id])
+}
+
 /// Makes sure that a participant has a row.
 fn known(conn: &Connection, thread: &mut Thread, id: &str, seq: u64) -> rusqlite::Result<()> {
     if thread.people.contains(id) {
         return Ok(());
     }
-    let mut find =
-        conn.prepare_cached("SELECT 1 FROM participant WHERE thread = ?1 AND id = ?2")?;
-    let found: Option<i64> =
-        find.query_row(params![thread.num, id], |row| row.get(0)).optional()?;
-    if found.is_none() {
+    if thread.is_whole() || !is_written(conn, thread, id)? {
         let mut insert = conn.prepare_cached(
             "INSERT INTO participant (thread, id, tenant, nth, since, gone) \
              VALUES (?1, ?2, ?3, ?4, ?5, 0)",

@@ -98,7 +98,9 @@ pub(super) fn apply(
         agent.str().map(|agent| agent.into_owned()).filter(|agent| agent.len() <= ID_BYTES)
     });
     let kind = seen.event.kind();
-    let num = thread.num;
+    let dispatched =
+        kind == Kind::TaskCreated && seen.event.get("dispatched").and_then(Raw::bool) == Some(true);
+    let is_of_here = (dispatched || kind == Kind::RouteDecided) && is_of_here(conn, thread, seen)?;
     let task = get(conn, thread, &id, seen)?;
     let was = task.bearing();
     fill(&mut task.agent, agent, &mut task.is_changed);
@@ -118,13 +120,11 @@ pub(super) fn apply(
         task.announced = true;
         task.is_changed = true;
     }
-    let dispatched =
-        kind == Kind::TaskCreated && seen.event.get("dispatched").and_then(Raw::bool) == Some(true);
-    if dispatched && !task.wanted && is_of_here(conn, num, seen)? {
+    if dispatched && !task.wanted && is_of_here {
         task.wanted = true;
         task.is_changed = true;
     }
-    if kind == Kind::RouteDecided && !task.routed && is_of_here(conn, num, seen)? {
+    if kind == Kind::RouteDecided && !task.routed && is_of_here {
         task.routed = true;
         task.is_changed = true;
     }
@@ -146,10 +146,12 @@ pub(super) fn apply(
 
 /// Whether an event happened in this thread: not in one that it branched off from, nor before it
 /// was imported.
-fn is_of_here(conn: &Connection, thread: i64, seen: &Seen<'_, '_>) -> rusqlite::Result<bool> {
-    let mut past = conn.prepare_cached("SELECT past FROM thread WHERE num = ?1")?;
-    let past: i64 = past.query_row(params![thread], |row| row.get(0))?;
-    Ok(seen.origin == Origin::Own && seen.seq as i64 > past)
+fn is_of_here(
+    conn: &Connection,
+    thread: &mut Thread,
+    seen: &Seen<'_, '_>,
+) -> rusqlite::Result<bool> {
+    Ok(seen.origin == Origin::Own && seen.seq as i64 > thread.past(conn)?)
 }
 
 /// A task called another.
@@ -243,16 +245,11 @@ pub(super) fn get<'t>(
     id: &str,
     seen: &Seen<'_, '_>,
 ) -> rusqlite::Result<&'t mut Task> {
+    let is_whole = thread.is_whole();
     match thread.tasks.entry(id.to_owned()) {
         Entry::Occupied(known) => Ok(known.into_mut()),
         Entry::Vacant(unknown) => {
-            let mut find = conn.prepare_cached(
-                "SELECT nth, parent, agent, initiator, model, state, announced, told, began, \
-                     began_at, ended, ended_at, wanted, routed, answered, changed_at, step_at \
-                 FROM task \
-                 WHERE thread = ?1 AND id = ?2",
-            )?;
-            let found = find.query_row(params![thread.num, id], read).optional()?;
+            let found = if is_whole { None } else { find(conn, thread.num, id)? };
             let task = found.unwrap_or_else(|| {
                 thread.summary.tasks += 1;
                 Task::new(thread.summary.tasks - 1, seen)
@@ -260,6 +257,15 @@ pub(super) fn get<'t>(
             Ok(unknown.insert(task))
         }
     }
+}
+
+fn find(conn: &Connection, thread: i64, id: &str) -> rusqlite::Result<Option<Task>> {
+    let mut find = conn.prepare_cached(
+        "SELECT nth, parent, agent, initiator, model, state, announced, told, began, \
+             began_at, ended, ended_at, wanted, routed, answered, changed_at, step_at \
+         FROM task WHERE thread = ?1 AND id = ?2",
+    )?;
+    find.query_row(params![thread, id], read).optional()
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Task> {

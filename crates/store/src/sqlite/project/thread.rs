@@ -20,8 +20,22 @@ pub(super) struct Thread {
     pub(super) summary: Summary,
     pub(super) tasks: HashMap<String, Task>,
     pub(super) people: HashSet<String>,
+    /// The last entry that was imported, once someone had to know.
+    past: Option<i64>,
+    holds: Holds,
+    /// Whether calls of tools were met.
+    pub(super) has_calls: bool,
     last: Option<Repeat>,
     is_changed: bool,
+}
+
+/// Whether there is more of a thread than what was met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    /// It began here: what was not met is not there.
+    All,
+    /// It was written down before.
+    Some,
 }
 
 /// A thread's line in the list.
@@ -83,9 +97,34 @@ struct Repeat {
 const TELLING: [&str; 6] = ["taskId", "agentId", "author", "parentTaskId", "metadata", "initiator"];
 
 impl Thread {
-    fn new(num: i64, tenant: String, summary: Summary) -> Self {
-        let (tasks, people) = (HashMap::new(), HashSet::new());
-        Self { num, tenant, summary, tasks, people, last: None, is_changed: false }
+    fn new(num: i64, tenant: String, summary: Summary, holds: Holds) -> Self {
+        Self {
+            num,
+            tenant,
+            summary,
+            tasks: HashMap::new(),
+            people: HashSet::new(),
+            past: None,
+            holds,
+            has_calls: holds == Holds::Some,
+            last: None,
+            is_changed: false,
+        }
+    }
+
+    /// Whether there is nothing of it but what was met.
+    pub(super) fn is_whole(&self) -> bool {
+        self.holds == Holds::All
+    }
+
+    /// The last entry that was imported: it happened elsewhere.
+    pub(super) fn past(&mut self, conn: &Connection) -> rusqlite::Result<i64> {
+        if let Some(past) = self.past {
+            return Ok(past);
+        }
+        let mut find = conn.prepare_cached("SELECT past FROM thread WHERE num = ?1")?;
+        let past = find.query_row(params![self.num], |row| row.get(0))?;
+        Ok(*self.past.insert(past))
     }
 
     /// The thread, if it was projected before.
@@ -113,7 +152,7 @@ impl Thread {
                 made: row.get(14)?,
                 told: row.get(15)?,
             };
-            Ok(Self::new(num, row.get(0)?, summary))
+            Ok(Self::new(num, row.get(0)?, summary, Holds::Some))
         };
         find.query_row(params![num], read).optional()
     }
@@ -121,13 +160,15 @@ impl Thread {
     /// A thread that was not, with where it branched off; `None` if it is deleted.
     pub(super) fn begin(conn: &Connection, num: i64) -> rusqlite::Result<Option<(Self, Fork)>> {
         let mut find = conn.prepare_cached(
-            "SELECT tenant, created, parent, fork FROM thread WHERE num = ?1 AND deleted IS NULL",
+            "SELECT tenant, created, parent, fork, past FROM thread \
+             WHERE num = ?1 AND deleted IS NULL",
         )?;
         let read = |row: &Row<'_>| {
             let fork: i64 = row.get(3)?;
             let summary = Summary { head: fork, updated: row.get(1)?, ..Summary::default() };
             let parent: Option<i64> = row.get(2)?;
-            let thread = Self::new(num, row.get(0)?, summary);
+            let mut thread = Self::new(num, row.get(0)?, summary, Holds::All);
+            thread.past = Some(row.get(4)?);
             Ok((thread, parent.map(|parent| (parent, fork as u64))))
         };
         find.query_row(params![num], read).optional()

@@ -41,12 +41,12 @@ impl Stage {
         message
     }
 
+    /// Says a content of a message, or how far it has come; gives what it said.
     pub(super) fn content(
         &mut self,
         message: &Message,
         index: usize,
         status: &str,
-        delta: bool,
         content: &Content,
     ) -> String {
         let number = self.response.as_mut().map(Response::next).unwrap_or_default();
@@ -57,7 +57,7 @@ impl Stage {
             .raw("error", "null")
             .text("type", content.kind)
             .raw("index", &index.to_string())
-            .raw("delta", if delta { "true" } else { "false" })
+            .raw("delta", "false")
             .raw("msg_id", &message.id);
         for (key, value) in &content.members {
             object = object.raw(key, value);
@@ -72,7 +72,7 @@ impl Stage {
         let status = if end.error.is_some() { "failed" } else { "completed" };
         let mut contents = Vec::new();
         for (index, content) in end.contents.iter().enumerate() {
-            contents.push(self.content(&message, index, status, false, content));
+            contents.push(self.content(&message, index, status, content));
         }
         let contents = format!("[{}]", contents.join(","));
         let Some(response) = self.response.as_mut() else { return };
@@ -147,8 +147,8 @@ impl Stage {
         let taken = self.response.as_mut().and_then(|r| r.remove(task, id));
         let Some(mut message) = taken else { return };
         message.body.push_str(body);
-        let content = Content::new("text", "text", format!("\"{body}\""));
-        self.content(&message, 0, "in_progress", true, &content);
+        let number = self.response.as_mut().map(Response::next).unwrap_or_default();
+        self.step(piece(&number, &message.id, body));
         if let Some(response) = self.response.as_mut() {
             response.open.push(message);
         }
@@ -183,7 +183,7 @@ impl Stage {
         if let Some(server) = server {
             self.servers.insert(key, server);
         }
-        self.content(&message, 0, "in_progress", false, &content);
+        self.content(&message, 0, "in_progress", &content);
         if let Some(response) = self.response.as_mut() {
             response.open.push(message);
         }
@@ -239,7 +239,7 @@ impl Stage {
             }
         };
         if event.get("preliminary").and_then(Raw::bool) == Some(true) {
-            self.content(&message, 0, "in_progress", false, &content);
+            self.content(&message, 0, "in_progress", &content);
             if let Some(response) = self.response.as_mut() {
                 response.open.push(message);
             }
@@ -259,4 +259,22 @@ impl Stage {
         let error = Some((code.unwrap_or("\"ERROR\""), message));
         self.close(opened, End { contents, error });
     }
+}
+
+/// A piece of a text, as a content. Most of what is written is this, so it is put together in one
+/// go; `id` and `number` are JSON, `body` is what stands between quotes.
+fn piece(number: &str, id: &str, body: &str) -> String {
+    const PARTS: [&str; 4] = [
+        "{\"sequence_number\":",
+        ",\"object\":\"content\",\"status\":\"in_progress\",\"error\":null,\"type\":\"text\",\
+         \"index\":0,\"delta\":true,\"msg_id\":",
+        ",\"text\":\"",
+        "\"}",
+    ];
+    let [begin, middle, text, end] = PARTS;
+    let mut out = String::with_capacity(192 + id.len() + body.len());
+    for part in [begin, number, middle, id, text, body, end] {
+        out.push_str(part);
+    }
+    out
 }
