@@ -332,6 +332,7 @@ impl App {
     /// Ends all open streams; each is told where it stands, to resume elsewhere or later.
     pub fn close_streams(&self) {
         self.inner.closing.send_replace(Closing::Now);
+        self.inner.views.ring();
     }
 
     /// Whether it ends.

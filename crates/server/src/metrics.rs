@@ -155,6 +155,11 @@ impl Standing {
         Self { metrics, rung: Rung::Live }
     }
 
+    /// Where it is counted.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
     /// Moves it to another rung.
     pub(crate) fn at(&mut self, rung: Rung) {
         if self.rung != rung {

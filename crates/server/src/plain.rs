@@ -189,11 +189,15 @@ impl<'a> Plain<'a> {
 /// Writes the answer to a request for a stream, until it ends.
 pub(crate) async fn follow(
     app: &App,
-    mut stream: TcpStream,
-    response: Response<Body>,
+    stream: &mut TcpStream,
+    response: Box<Response<Body>>,
 ) -> io::Result<()> {
     let limit = app.options().stall;
-    let written = answer::write(&mut stream, limit, (Method::GET, true), response).await;
+    // Boxed: what it needs is gone when the stream goes on, perhaps for days.
+    let written = match Box::pin(answer::begin(stream, limit, *response)).await {
+        Ok(body) => answer::chunks(stream, limit, body).await,
+        Err(error) => Err(error),
+    };
     note(app, &written);
     written?;
     stream.shutdown().await

@@ -213,7 +213,7 @@ impl Connection {
                 Ok(Left::Stream(response)) => stream.into_std().map(|stream| {
                     streams.spawn(async move {
                         let followed = match TcpStream::from_std(stream) {
-                            Ok(stream) => plain::follow(&app, stream, *response).await,
+                            Ok(mut stream) => plain::follow(&app, &mut stream, response).await,
                             Err(error) => Err(error),
                         };
                         broke(followed);

@@ -7,6 +7,7 @@
 //! Invariant: what a view shows of an entry depends on the journal up to that entry and on nothing
 //! else, so that it does not matter who made it, or when.
 
+mod crowd;
 mod encode;
 mod filter;
 mod page;
@@ -16,10 +17,12 @@ mod readers;
 use std::collections::{HashMap, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
 
 use bytes::Bytes;
 use selvedge_store::{Ahead, ReadError, Store, Tail, ThreadRef};
 
+use self::crowd::{Crowd, Ear};
 pub(crate) use encode::{Encoder, Format};
 pub(crate) use filter::{Descendants, Filter, Prompts, Sieve, Thoughts};
 pub(crate) use page::{page, records, whole};
@@ -73,6 +76,14 @@ impl Views {
         views.insert(name, Arc::downgrade(&view));
         Ok(view)
     }
+
+    /// Has all who wait look again: there is news that is no thread's.
+    pub(crate) fn ring(&self) {
+        let views: Vec<_> = lock(&self.views).values().filter_map(Weak::upgrade).collect();
+        for view in views {
+            view.crowd.ring();
+        }
+    }
 }
 
 /// A view's live end.
@@ -84,6 +95,9 @@ pub(crate) struct View {
     /// shown any more after the next time.
     rewritten: u64,
     made: Mutex<Made>,
+    /// Who waits for more, and how the thread calls them.
+    crowd: Arc<Crowd>,
+    bell: Waker,
 }
 
 /// What has been made and is kept.
@@ -167,7 +181,15 @@ impl View {
         }
         let made = Made { encoder, seen, chunks: VecDeque::new(), bytes: 0 };
         let (thread, kind) = (thread.clone(), kind.clone());
-        Ok(Self { thread, kind, tail, rewritten, made: Mutex::new(made) })
+        let crowd = Arc::new(Crowd::default());
+        let bell = Waker::from(crowd.clone());
+        tail.call(bell.clone());
+        Ok(Self { thread, kind, tail, rewritten, made: Mutex::new(made), crowd, bell })
+    }
+
+    /// An ear for what comes.
+    fn ear(&self) -> Ear {
+        Ear::new(self.crowd.clone())
     }
 
     /// The view, if someone has it and what it has made may be shown.
@@ -232,6 +254,12 @@ impl View {
         if made.encoder.is_none() || seq > made.seen && !self.reaches(made.seen) {
             *made = Made { encoder: Some(encoder), seen: seq, chunks: VecDeque::new(), bytes: 0 };
         }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        self.tail.hush(&self.bell);
     }
 }
 

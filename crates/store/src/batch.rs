@@ -7,6 +7,7 @@
 use std::ops::RangeInclusive;
 
 use bytes::Bytes;
+use memchr::{memchr, memchr_iter};
 
 /// The events of one append: one row of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +29,15 @@ impl Batch {
 
     /// Reads a row's body: a line per event, its source behind a tab.
     pub fn parse(first: u64, at: i64, body: &Bytes) -> Self {
-        let lines = body.split(|b| *b == b'\n').map(|line| {
-            let line = body.slice_ref(line);
-            match line.iter().position(|b| *b == b'\t') {
-                Some(tab) => (line.slice(..tab), Some(line.slice(tab + 1..))),
-                None => (line, None),
+        let mut from = 0;
+        let lines = memchr_iter(b'\n', body).chain([body.len()]).map(|end| {
+            let start = std::mem::replace(&mut from, end + 1);
+            let line = body.get(start..end).unwrap_or_default();
+            match memchr(b'\t', line) {
+                Some(tab) => {
+                    (body.slice(start..start + tab), Some(body.slice(start + tab + 1..end)))
+                }
+                None => (body.slice(start..end), None),
             }
         });
         Self::new(first, at, lines.collect())
@@ -57,6 +62,12 @@ impl Batch {
     /// Sequence number of the last event.
     pub fn last(&self) -> u64 {
         self.first + (self.lines.len() as u64).saturating_sub(1)
+    }
+
+    /// How many sequence numbers it has.
+    #[expect(clippy::len_without_is_empty, reason = "there is no empty append")]
+    pub fn len(&self) -> usize {
+        self.lines.len()
     }
 
     /// Bytes of all its events.

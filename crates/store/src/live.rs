@@ -9,6 +9,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
 
 use tokio::sync::watch;
 
@@ -105,6 +106,8 @@ impl Drop for Reached {
 pub struct Tail {
     ring: Mutex<Ring>,
     edge: watch::Sender<Edge>,
+    /// Who is called whenever the edge has moved.
+    bells: Mutex<Vec<Waker>>,
 }
 
 /// How far a thread has come.
@@ -147,7 +150,7 @@ pub enum Ahead {
 
 impl Tail {
     fn new() -> Self {
-        Self { ring: Mutex::default(), edge: watch::Sender::default() }
+        Self { ring: Mutex::default(), edge: watch::Sender::default(), bells: Mutex::default() }
     }
 
     /// One that has ended already.
@@ -200,6 +203,25 @@ impl Tail {
         self.edge.subscribe()
     }
 
+    /// Calls someone whenever the edge has moved, until [`Tail::hush`]. For those who have many
+    /// readers: the writer calls once, and they tell each.
+    pub fn call(&self, bell: Waker) {
+        lock(&self.bells).push(bell);
+    }
+
+    /// Calls them no more.
+    pub fn hush(&self, bell: &Waker) {
+        lock(&self.bells).retain(|known| !known.will_wake(bell));
+    }
+
+    fn ring(&self) {
+        // Copied, not called while it is locked: nobody knows what those do who are called.
+        let bells = lock(&self.bells).clone();
+        for bell in bells {
+            bell.wake();
+        }
+    }
+
     /// Why it has ended, if it has.
     pub fn ended(&self) -> Option<End> {
         self.edge.borrow().end
@@ -210,6 +232,7 @@ impl Tail {
         self.edge.send_modify(|edge| {
             edge.end.get_or_insert(end);
         });
+        self.ring();
     }
 
     /// Forgets what it holds: it is to be read from the journal.
@@ -220,6 +243,7 @@ impl Tail {
             ring.bytes = 0;
         }
         self.edge.send_modify(|edge| edge.rewritten += 1);
+        self.ring();
     }
 
     /// How often entries were written anew since it began.
@@ -238,11 +262,14 @@ impl Tail {
 
     fn wake(&self) {
         let head = self.head();
-        self.edge.send_if_modified(|known| {
+        let moved = self.edge.send_if_modified(|known| {
             let newer = known.head < head;
             known.head = head.max(known.head);
             newer
         });
+        if moved {
+            self.ring();
+        }
     }
 
     /// Whether nothing has reached it.
@@ -296,6 +323,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
     use super::*;
 
     fn batch(first: u64, bytes: usize) -> Arc<Batch> {
@@ -314,6 +344,29 @@ mod tests {
         tail.begin_with(vec![batch(1, 10), batch(2, RING_BYTES + 1)]);
         tail.push(batch(3, 10));
         assert_eq!(tail.ahead(0, usize::MAX), Ahead::Journal);
+    }
+
+    #[test]
+    fn whoever_asked_is_called_once_for_each_move_until_hushed() {
+        #[derive(Default)]
+        struct Calls(AtomicUsize);
+        impl Wake for Calls {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let (tail, calls) = (Tail::new(), Arc::new(Calls::default()));
+        let bell = Waker::from(calls.clone());
+        tail.call(bell.clone());
+        tail.reached(3);
+        // It has not moved.
+        tail.reached(3);
+        tail.rewrite();
+        tail.end(End::Deleted);
+        assert_eq!(calls.0.load(Ordering::Relaxed), 3);
+        tail.hush(&bell);
+        tail.reached(4);
+        assert_eq!(calls.0.load(Ordering::Relaxed), 3);
     }
 
     #[test]

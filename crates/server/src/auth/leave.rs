@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http_body::{Frame, SizeHint};
 
 use super::ring::Gate;
@@ -44,38 +45,58 @@ impl Watched {
         if kind == Answer::Events {
             metrics.readers.add(1);
         }
-        let mut ring = gate.watch();
-        let mut shares = gate.watch_shares();
-        let (pass, expires): (Pass, _) = (principal.pass.clone(), principal.expires);
-        let ended = Seldom::new(async move {
-            let expired = async {
-                match expires {
-                    Some(at) => loop {
-                        let left = u64::try_from(at.saturating_sub(now())).unwrap_or(0);
-                        if left == 0 {
-                            return;
-                        }
-                        // Timers have an end of their own; a key's may be centuries away.
-                        tokio::time::sleep(Duration::from_millis(left.min(86_400_000))).await;
-                    },
-                    None => std::future::pending().await,
-                }
-            };
-            let revoked = async {
-                // It can only fail when the server is gone, and the stream with it.
-                let _ = match &pass {
-                    Pass::Share(hash) => {
-                        shares.wait_for(|revoked| revoked.contains(hash)).await.is_ok()
-                    }
-                    _ => ring.wait_for(|ring| !ring.admits(&pass)).await.is_ok(),
-                };
-            };
-            tokio::select! {
-                () = revoked => Resync::Revoked,
-                () = expired => Resync::Expired,
-            }
-        });
+        let ended = ended(gate, principal);
         Self { body, kind, ended, over: false, metrics }
+    }
+}
+
+/// Waits for the end of the right to read.
+fn ended(gate: &Gate, principal: &Principal) -> Seldom<Resync> {
+    // It can only fail when the server is gone, and the stream with it.
+    match principal.pass.clone() {
+        Pass::Share(hash) => {
+            let mut shares = gate.watch_shares();
+            let revoked = async move {
+                let _ = shares.wait_for(|revoked| revoked.contains(&hash)).await.is_ok();
+            };
+            within(principal.expires, revoked)
+        }
+        pass => {
+            let mut ring = gate.watch();
+            let revoked = async move {
+                let _ = ring.wait_for(|ring| !ring.admits(&pass)).await.is_ok();
+            };
+            within(principal.expires, revoked)
+        }
+    }
+}
+
+/// Waits for either end. Each answer has one of these for as long as it goes on, so a clock is only
+/// in those that need one.
+fn within(
+    expires: Option<i64>,
+    revoked: impl Future<Output = ()> + Send + 'static,
+) -> Seldom<Resync> {
+    let revoked = revoked.map(|()| Resync::Revoked);
+    match expires {
+        None => Seldom::new(revoked),
+        Some(at) => Seldom::new(async move {
+            tokio::select! {
+                reason = revoked => reason,
+                () = expired(at) => Resync::Expired,
+            }
+        }),
+    }
+}
+
+async fn expired(at: i64) {
+    loop {
+        let left = u64::try_from(at.saturating_sub(now())).unwrap_or(0);
+        if left == 0 {
+            return;
+        }
+        // Timers have an end of their own; a key's may be centuries away.
+        tokio::time::sleep(Duration::from_millis(left.min(86_400_000))).await;
     }
 }
 

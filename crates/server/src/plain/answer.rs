@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::io::{self, IoSlice, Write as _};
 use std::pin::Pin;
+use std::task::{Poll, ready};
 use std::time::{Duration, SystemTime};
 
 use axum::body::Body;
@@ -12,7 +13,7 @@ use http::{HeaderMap, Method, StatusCode, header};
 use http_body::{Body as _, Frame};
 use tokio::io::AsyncWrite as _;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Sleep, sleep};
 
 use super::gone;
 use crate::edge::headers;
@@ -69,7 +70,6 @@ pub(super) async fn write(
             send(stream, limit, &mut [IoSlice::new(&head)]).await
         }
         Length::Chunked => {
-            // Whoever waits for the first event should know that there is a stream.
             send(stream, limit, &mut [IoSlice::new(&head)]).await?;
             drop(head);
             chunks(stream, limit, body).await
@@ -77,8 +77,25 @@ pub(super) async fn write(
     }
 }
 
+/// Writes the head of an answer of unknown length, the last on its connection, and gives its body:
+/// whoever waits for the first event should know that there is a stream.
+pub(super) async fn begin(
+    stream: &mut TcpStream,
+    limit: Duration,
+    response: Response<Body>,
+) -> io::Result<Body> {
+    let (parts, body) = response.into_parts();
+    let head = head(parts.status, &parts.headers, &Length::Chunked, true);
+    send(stream, limit, &mut [IoSlice::new(&head)]).await?;
+    Ok(body)
+}
+
 /// Writes a body of unknown length, for as long as the peer is there.
-async fn chunks(stream: &mut TcpStream, limit: Duration, mut body: Body) -> io::Result<()> {
+pub(super) async fn chunks(
+    stream: &mut TcpStream,
+    limit: Duration,
+    mut body: Body,
+) -> io::Result<()> {
     loop {
         let data = tokio::select! {
             biased;
@@ -120,14 +137,23 @@ async fn send(
     limit: Duration,
     mut pieces: &mut [IoSlice<'_>],
 ) -> io::Result<()> {
+    // Runs while the peer takes nothing, which is seldom: there is no clock for those who do.
+    let mut patience: Option<Pin<Box<Sleep>>> = None;
     while pieces.iter().any(|piece| !piece.is_empty()) {
-        let written =
-            std::future::poll_fn(|cx| Pin::new(&mut *stream).poll_write_vectored(cx, pieces));
-        let stalled = |_| io::Error::new(io::ErrorKind::TimedOut, "the peer takes nothing");
-        match timeout(limit, written).await.map_err(stalled)?? {
+        let written = std::future::poll_fn(|cx| {
+            let written = Pin::new(&mut *stream).poll_write_vectored(cx, pieces);
+            if written.is_ready() {
+                return written;
+            }
+            let patience = patience.get_or_insert_with(|| Box::pin(sleep(limit)));
+            ready!(patience.as_mut().poll(cx));
+            Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer takes nothing")))
+        });
+        match written.await? {
             0 => return Err(io::ErrorKind::WriteZero.into()),
             count => IoSlice::advance_slices(&mut pieces, count),
         }
+        patience = None;
     }
     Ok(())
 }

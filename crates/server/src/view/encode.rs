@@ -1,5 +1,6 @@
 //! From entries to what a view shows of them.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -14,6 +15,9 @@ use selvedge_store::{Batch, Entry, ReadError, Store, ThreadRef};
 use super::filter::Sieve;
 use super::{Chunk, Kind};
 use crate::retell::Retelling;
+
+/// Bytes around an event, about.
+const FRAME: usize = 64;
 
 /// How a view spells events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,6 +89,8 @@ impl Encoder {
     /// What it shows of batches after an entry.
     pub(super) fn batches(&mut self, after: u64, batches: &[Arc<Batch>]) -> Chunk {
         let mut chunk = Draft::new(after);
+        let size: usize = batches.iter().map(|batch| batch.size()).sum();
+        chunk.reserve(batches.iter().map(|batch| batch.len()).sum(), size);
         for batch in batches {
             let after = chunk.last;
             self.row(batch.after(after), &mut chunk);
@@ -103,6 +109,7 @@ impl Encoder {
         let page = store.read(thread, after, usize::MAX, bytes)?;
         let mut chunk = Draft::new(after);
         chunk.folded = page.folded(after);
+        chunk.reserve(page.entries.len(), page.entries.iter().map(|entry| entry.event.len()).sum());
         let upto = self.sieve.upto();
         self.row(page.entries.into_iter().take_while(|entry| entry.seq <= upto), &mut chunk);
         Ok(chunk.finish())
@@ -166,18 +173,24 @@ impl Encoder {
         if let Some(kind) = self.sieve.pass(event)
             && let Some(entry) = self.sieve.cut(entry)
         {
-            let event = from_utf8(&entry.event).unwrap_or("{}");
+            let event = match &entry {
+                Cow::Borrowed(_) => event,
+                Cow::Owned(entry) => from_utf8(&entry.event).unwrap_or("{}"),
+            };
             // A browser's EventSource keeps `error` for itself.
             let name = if kind == "error" { "thread-error" } else { kind.as_ref() };
-            let epoch = self.epoch;
             if entry.from < entry.seq {
                 let (from, to) = (entry.from, entry.seq);
                 let _ =
                     write!(out.text, "event: folded\ndata: {{\"from\":{from},\"to\":{to}}}\n\n");
             }
-            let _ = write!(out.text, "id: {epoch}.{}\nevent: {name}\ndata: ", entry.seq);
-            out.text.push_str(event);
-            out.text.push_str("\n\n");
+            out.text.push_str("id: ");
+            push_number(self.epoch, &mut out.text);
+            out.text.push('.');
+            push_number(entry.seq, &mut out.text);
+            for part in ["\nevent: ", name, "\ndata: ", event, "\n\n"] {
+                out.text.push_str(part);
+            }
             out.end();
         }
     }
@@ -257,6 +270,21 @@ fn is_one_line(text: &str) -> bool {
     line.is_some_and(|line| memchr::memchr2(b'\n', b'\r', line.as_bytes()).is_none())
 }
 
+/// Appends a number. The form that can be given widths takes five times as long, for every event.
+fn push_number(mut number: u64, out: &mut String) {
+    let mut digits = [b'0'; 20];
+    let mut from = digits.len();
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        from -= 1;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.push_str(from_utf8(digits.get(from..).unwrap_or_default()).unwrap_or_default());
+}
+
 /// Appends a record as a server-sent event, without an id of its own.
 fn push_event(framing: Framing, body: &str, out: &mut String) {
     if framing != Framing::Sse || body.starts_with(['{', '[']) {
@@ -286,6 +314,12 @@ impl Draft {
         Self { after, last: after, text: String::new(), ends: Vec::new(), folded: None }
     }
 
+    /// Makes room for so many entries of so many bytes: growing would copy them several times.
+    fn reserve(&mut self, entries: usize, bytes: usize) {
+        self.ends.reserve(entries);
+        self.text.reserve(bytes + entries * FRAME);
+    }
+
     /// What is shown of the last entry ends here.
     fn end(&mut self) {
         self.ends.push((self.last, self.text.len()));
@@ -297,5 +331,19 @@ impl Draft {
         let Self { after, last, text, ends, folded } = self;
         let bytes = Bytes::from(text);
         Chunk { after, last, bytes, ends, folded }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_they_are_everywhere() {
+        for number in [0, 7, 10, 99, 100, 12_345_678_901, u64::MAX] {
+            let mut text = String::new();
+            push_number(number, &mut text);
+            assert_eq!(text, number.to_string());
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! One reader of a view: the resume contract, as a stream of bytes.
 
 use std::ops::RangeInclusive;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,10 +16,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::readers::Seat;
-use super::{Chunk, Encoder, Next, PIECE, Shown, View};
+use super::{Chunk, Ear, Encoder, Next, PIECE, Shown, View};
 use crate::app::{Closing, Lag};
-use crate::metrics::{Metrics, Resync, Rung, Standing};
-use crate::seldom::Seldom;
+use crate::metrics::{Resync, Rung, Standing};
 use crate::{App, Error, ErrorCode};
 
 /// Proxies close what is silent; ten seconds is safe with all of them.
@@ -76,22 +76,23 @@ impl FromStr for Start {
     }
 }
 
-/// A reader of a view.
+/// A reader of a view. There may be very many, so it has nothing that it does not need.
 pub(crate) struct Reader {
     store: Store,
     view: Arc<View>,
     edge: watch::Receiver<Edge>,
+    ear: Ear,
     /// The last entry looked at.
     seen: u64,
     /// The last entry whose id the reader knows.
     told: u64,
     /// Its own encoder, while it catches up.
-    own: Option<Encoder>,
+    own: Option<Box<Encoder>>,
     /// The next page, made while the last one is written.
-    coming: Option<JoinHandle<Result<(Encoder, Chunk), Error>>>,
+    coming: Option<Coming>,
     skip: usize,
     /// Control frames to send first.
-    first: Vec<String>,
+    first: String,
     caught_up: bool,
     /// The last entry that there is for it; what comes after is for others.
     upto: u64,
@@ -104,18 +105,19 @@ pub(crate) struct Reader {
     /// Runs out at the next heartbeat at the latest, and is not wound up for each event.
     clock: Pin<Box<Sleep>>,
     closing: watch::Receiver<Closing>,
-    closed: Seldom<()>,
-    metrics: Arc<Metrics>,
     standing: Standing,
     /// Where it is seen among the others.
     seat: Option<Seat>,
     manner: Manner,
     /// Entries that are one now, of which it had seen some.
-    inside: Option<RangeInclusive<u64>>,
+    inside: Option<Box<RangeInclusive<u64>>>,
     /// The same, if it cannot be told of them.
-    refused: Option<RangeInclusive<u64>>,
+    refused: Option<Box<RangeInclusive<u64>>>,
     ended: bool,
 }
+
+/// A page in the making, and who makes it.
+type Coming = JoinHandle<Result<(Box<Encoder>, Chunk), Error>>;
 
 /// Whether a reader knows our control events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,13 +125,6 @@ enum Manner {
     Ours,
     /// It gets events and nothing else, and comes again by its protocol's own means.
     Plain,
-}
-
-/// What a reader waited for.
-enum News {
-    Some,
-    /// Nothing for so long that it is to be told so.
-    None,
 }
 
 impl Reader {
@@ -145,7 +140,7 @@ impl Reader {
         let view = app.views().open(&store, thread, kind)?;
         let upto = kind.filter.upto();
         let head = view.tail.head().min(upto);
-        let mut first = Vec::new();
+        let mut first = String::new();
         let place = match start {
             Start::Earliest => Place { cursor: Cursor { epoch: thread.epoch, seq: 0 }, records: 0 },
             Start::Tail => Place { cursor: Cursor { epoch: thread.epoch, seq: head }, records: 0 },
@@ -156,7 +151,7 @@ impl Reader {
         let (seen, skip) = if known { (cursor.seq, records) } else { (0, 0) };
         let seen = seen.max(kind.filter.after);
         if !known {
-            first.push(format!(
+            first.push_str(&format!(
                 "event: gap\ndata: {{\"requested\":\"{cursor}\",\"earliest\":\"{}.0\",\
                  \"head\":\"{}.{head}\",\"snapshot\":{}}}\n\n",
                 thread.epoch,
@@ -170,7 +165,7 @@ impl Reader {
             _ => store.folded(thread, seen)?,
         };
         if let Some(folded) = &inside {
-            first.push(format!(
+            first.push_str(&format!(
                 "event: folded\ndata: {{\"requested\":\"{}.{seen}\",\"from\":{},\"to\":{},\
                  \"snapshot\":{}}}\n\n",
                 thread.epoch,
@@ -184,19 +179,14 @@ impl Reader {
             0 => format!("{}.{seen}", thread.epoch),
             _ => format!("{}.{seen}.{skip}", thread.epoch),
         };
-        first.push(format!("retry: 1000\nid: {own_id}\n\n"));
-        let edge = view.tail.watch();
+        first.push_str(&format!("retry: 1000\nid: {own_id}\n\n"));
+        let (edge, ear) = (view.tail.watch(), view.ear());
         let now = Instant::now();
-        let closing = app.closing();
-        let mut closes = closing.clone();
-        let closed = Seldom::new(async move {
-            // It fails only where the server is gone, and the reader with it.
-            let _ = closes.wait_for(|closing| *closing == Closing::Now).await;
-        });
         Ok(Self {
             store,
             view,
             edge,
+            ear,
             seen,
             told: seen,
             own: None,
@@ -210,13 +200,11 @@ impl Reader {
             fresh: now,
             heartbeat: now + HEARTBEAT,
             clock: Box::pin(sleep_until(now + HEARTBEAT)),
-            closing,
-            closed,
-            metrics: app.metrics().clone(),
+            closing: app.closing(),
             standing: Standing::new(app.metrics().clone()),
             seat: None,
             manner: Manner::Ours,
-            inside,
+            inside: inside.map(Box::new),
             refused: None,
             ended: false,
         })
@@ -227,7 +215,7 @@ impl Reader {
         self.manner = Manner::Plain;
         // A text half of which it has would come whole, without a word about it.
         self.refused = self.inside.take();
-        self.first.clear();
+        self.first = String::new();
         self.caught_up = true;
         self
     }
@@ -245,21 +233,25 @@ impl Reader {
 
     /// The next bytes for the reader; none at the end.
     pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Error>> {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// The same, for those who need no future of it.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
         if self.ended {
-            return None;
+            return Poll::Ready(None);
         }
         if let Some(folded) = self.refused.take() {
             self.ended = true;
-            return Some(Err(Error::folded(&folded)));
+            return Poll::Ready(Some(Err(Error::folded(&folded))));
         }
-        let bytes = self.bytes().await;
+        let bytes = ready!(self.poll_bytes(cx));
         self.ended |= bytes.is_err();
-        Some(bytes)
+        Poll::Ready(Some(bytes))
     }
 
     /// Why it cannot go on, if so.
-    fn interrupted(&self) -> Option<Resync> {
-        let edge = self.edge.borrow();
+    fn interrupted(&self, edge: Edge) -> Option<Resync> {
         match edge.end {
             Some(End::Deleted) => Some(Resync::Deleted),
             Some(End::Renamed) => Some(Resync::Promoted),
@@ -268,10 +260,14 @@ impl Reader {
         }
     }
 
+    fn edge(&self) -> Edge {
+        *self.edge.borrow()
+    }
+
     /// Tells the reader why it ends, and to come again where it stands if it can.
     fn resync(&mut self, reason: Resync) -> Bytes {
         self.ended = true;
-        self.metrics.resync(reason);
+        self.standing.metrics().resync(reason);
         if self.manner == Manner::Plain {
             return Bytes::new();
         }
@@ -283,44 +279,43 @@ impl Reader {
         Bytes::from(self.position() + &frame)
     }
 
-    async fn bytes(&mut self) -> Result<Bytes, Error> {
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Bytes, Error>> {
+        // One look at the clock for all that is done at once.
+        let now = Instant::now();
+        if self.ear.waits() {
+            // Whatever comes now, it missed nothing until now.
+            self.fresh = now;
+            self.ear.asked();
+        }
         if !self.first.is_empty() {
-            return Ok(Bytes::from(self.first.drain(..).collect::<String>()));
+            return Poll::Ready(Ok(Bytes::from(std::mem::take(&mut self.first))));
         }
         loop {
-            if let Some(reason) = self.interrupted() {
-                return Ok(self.resync(reason));
+            let edge = self.edge();
+            if let Some(reason) = self.interrupted(edge) {
+                return Poll::Ready(Ok(self.resync(reason)));
             }
-            if self.lags() {
-                return Ok(self.resync(Resync::Lag));
+            if self.lags(edge, now) {
+                return Poll::Ready(Ok(self.resync(Resync::Lag)));
             }
-            let next = match (self.skip, &self.own, &self.coming) {
-                _ if self.seen >= self.upto => Next::Nothing,
-                // What is shared may go on beyond its end.
-                _ if self.upto < u64::MAX => Next::Behind,
-                (0, None, None) => self.view.next(self.seen),
-                _ => Next::Behind,
-            };
-            match next {
+            let shown = match self.ahead() {
                 Next::Bytes(shown) => {
+                    self.ear.asked();
                     self.stand(Rung::Live);
-                    self.fresh = Instant::now();
-                    if let Some(bytes) = self.take(shown) {
-                        return Ok(bytes);
-                    }
+                    self.fresh = now;
+                    shown
                 }
                 Next::Behind => {
+                    self.ear.asked();
                     self.stand(Rung::Journal);
-                    let Some(shown) = self.page().await? else {
-                        return Ok(self.resync(Resync::Rewritten));
+                    let Some(shown) = ready!(self.poll_page(cx))? else {
+                        return Poll::Ready(Ok(self.resync(Resync::Rewritten)));
                     };
                     // What was taken out meanwhile is not to be shown any more.
-                    if self.interrupted().is_some() {
+                    if self.interrupted(self.edge()).is_some() {
                         continue;
                     }
-                    if let Some(bytes) = self.take(shown) {
-                        return Ok(bytes);
-                    }
+                    shown
                 }
                 Next::Nothing if !self.caught_up => {
                     self.caught_up = true;
@@ -329,52 +324,48 @@ impl Reader {
                         "event: caught-up\ndata: {{\"cursor\":\"{}.{}\"}}\n\n",
                         self.view.thread.epoch, self.seen
                     );
-                    return Ok(Bytes::from(self.position() + &frame));
+                    return Poll::Ready(Ok(Bytes::from(self.position() + &frame)));
+                }
+                Next::Nothing if !self.ear.waits() => {
+                    self.stand(Rung::Live);
+                    self.ear.wait(cx);
+                    // Something may have come in between.
+                    continue;
                 }
                 Next::Nothing => {
-                    self.stand(Rung::Live);
-                    let news = self.news().await?;
-                    // Whatever comes now, it missed nothing until now.
-                    self.fresh = Instant::now();
-                    match news {
-                        News::Some => {}
-                        News::None => {
-                            let position = self.position();
-                            let beat = if position.is_empty() { ":\n\n".into() } else { position };
-                            return Ok(Bytes::from(beat));
-                        }
-                    }
+                    ready!(self.poll_silence(cx));
+                    let position = self.position();
+                    let beat = if position.is_empty() { ":\n\n".into() } else { position };
+                    return Poll::Ready(Ok(Bytes::from(beat)));
                 }
+            };
+            if let Some(bytes) = self.take(shown, now) {
+                return Poll::Ready(Ok(bytes));
             }
         }
     }
 
-    /// Waits for something to tell.
-    async fn news(&mut self) -> Result<News, Error> {
-        let (seen, over) = (self.seen, self.seen >= self.upto);
-        let rewritten = self.view.rewritten;
-        let news = self.edge.wait_for(|edge| {
-            edge.head > seen && !over || edge.end.is_some() || edge.rewritten != rewritten
-        });
-        let mut news = pin!(news);
+    /// What lies ahead of it.
+    fn ahead(&self) -> Next {
+        match (self.skip, &self.own, &self.coming) {
+            _ if self.seen >= self.upto => Next::Nothing,
+            // What is shared may go on beyond its end.
+            _ if self.upto < u64::MAX => Next::Behind,
+            (0, None, None) => self.view.next(self.seen),
+            _ => Next::Behind,
+        }
+    }
+
+    /// Ready when there was nothing for so long that it is to be told so.
+    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            return tokio::select! {
-                biased;
-                news = &mut news => match news {
-                    Ok(_) => Ok(News::Some),
-                    Err(_) => Err(Error::new(ErrorCode::NotFound, "the thread is gone")),
-                },
-                () = &mut self.closed => Ok(News::Some),
-                () = &mut self.clock => {
-                    // Something was sent since it was wound up.
-                    if Instant::now() < self.heartbeat {
-                        self.clock.as_mut().reset(self.heartbeat);
-                        continue;
-                    }
-                    self.clock.as_mut().reset(self.heartbeat + HEARTBEAT);
-                    Ok(News::None)
-                }
-            };
+            ready!(self.clock.as_mut().poll(cx));
+            if Instant::now() >= self.heartbeat {
+                self.clock.as_mut().reset(self.heartbeat + HEARTBEAT);
+                return Poll::Ready(());
+            }
+            // Something was sent since it was wound up.
+            self.clock.as_mut().reset(self.heartbeat);
         }
     }
 
@@ -387,13 +378,13 @@ impl Reader {
     }
 
     /// Whether it is further behind than it may be.
-    fn lags(&mut self) -> bool {
-        let behind = self.edge.borrow().head.saturating_sub(self.seen);
+    fn lags(&mut self, edge: Edge, now: Instant) -> bool {
+        let behind = edge.head.saturating_sub(self.seen);
         if behind == 0 || self.seen < self.past || self.upto < u64::MAX {
-            self.fresh = Instant::now();
+            self.fresh = now;
             return false;
         }
-        behind > self.lag.entries || self.fresh.elapsed() > self.lag.time
+        behind > self.lag.entries || now.saturating_duration_since(self.fresh) > self.lag.time
     }
 
     /// A frame that only moves the reader's id, where the filter kept everything back.
@@ -415,35 +406,44 @@ impl Reader {
     }
 
     /// Goes on to what was looked at; gives the bytes, if it shows anything.
-    fn take(&mut self, shown: Shown) -> Option<Bytes> {
+    fn take(&mut self, shown: Shown, now: Instant) -> Option<Bytes> {
         self.seen = shown.seen;
         self.told = shown.told.unwrap_or(self.told);
         self.show();
         if shown.bytes.is_empty() {
             return None;
         }
-        self.heartbeat = Instant::now() + HEARTBEAT;
+        self.heartbeat = now + HEARTBEAT;
         Some(shown.bytes)
     }
 
     /// Catches up a page from the journal; none if what it has read was folded meanwhile.
-    async fn page(&mut self) -> Result<Option<Shown>, Error> {
-        self.metrics.pages.add(1);
-        self.metrics.lag.observe(self.view.tail.head().saturating_sub(self.seen));
+    fn poll_page(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Shown>, Error>> {
         let seen = self.seen;
-        let own = self.own.take();
-        let coming = self.coming.take().unwrap_or_else(|| self.prepare(seen, own));
+        let coming = match self.coming.take() {
+            Some(coming) => coming,
+            None => {
+                let own = self.own.take();
+                self.prepare(seen, own)
+            }
+        };
         // Kept while it is waited for: whoever asks may give up and ask again.
-        let made = self.coming.insert(coming).await;
+        let made = ready!(Pin::new(self.coming.insert(coming)).poll(cx));
         self.coming = None;
+        let metrics = self.standing.metrics();
+        metrics.pages.add(1);
+        metrics.lag.observe(self.view.tail.head().saturating_sub(seen));
         let (own, chunk) = match made {
             Ok(result) => result?,
-            Err(error) => return Err(Error::new(ErrorCode::Internal, error.to_string())),
+            Err(error) => {
+                let error = Error::new(ErrorCode::Internal, error.to_string());
+                return Poll::Ready(Err(error));
+            }
         };
         self.skip = 0;
-        let told = self.inside.take();
+        let told = self.inside.take().map(|told| *told);
         if chunk.folded.is_some() && chunk.folded != told {
-            return Ok(None);
+            return Poll::Ready(Ok(None));
         }
         // Back to what all readers share, as soon as it has what comes next. Whoever has come so far
         // that the ring has the rest can let the others have what it remembers.
@@ -451,7 +451,7 @@ impl Reader {
         self.own = match own {
             own if !own.needs_the_past() || self.upto == u64::MAX && shares(&self.view) => None,
             own if self.upto == u64::MAX && self.view.reaches(chunk.last) => {
-                self.view.adopt(own, chunk.last);
+                self.view.adopt(*own, chunk.last);
                 None
             }
             own => Some(own),
@@ -461,22 +461,18 @@ impl Reader {
             let own = self.own.take();
             self.coming = Some(self.prepare(chunk.last, own));
         }
-        Ok(Some(chunk.after(seen)))
+        Poll::Ready(Ok(Some(chunk.after(seen))))
     }
 
     /// Makes the page after an entry, where nothing else waits for the disk; with what it remembers
     /// of the past, or else going through it first.
-    fn prepare(
-        &self,
-        seen: u64,
-        own: Option<Encoder>,
-    ) -> JoinHandle<Result<(Encoder, Chunk), Error>> {
+    fn prepare(&self, seen: u64, own: Option<Box<Encoder>>) -> Coming {
         let (store, view, skip) = (self.store.clone(), self.view.clone(), self.skip);
         tokio::task::spawn_blocking(move || {
             let mut own = match own {
                 Some(own) => own,
                 None => {
-                    let mut own = Encoder::new(&view.kind, view.thread.epoch);
+                    let mut own = Box::new(Encoder::new(&view.kind, view.thread.epoch));
                     let mut past = if own.needs_the_past() { view.kind.filter.after } else { seen };
                     while past < seen {
                         // The last page of the past must end where the reader stands.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::site::{Frame, Site};
+use crate::site::{Frame, Frames, Site};
 
 /// A conversation with two tasks, a subtask, thoughts of each verbosity, and something internal.
 const EVENTS: &str = r#"{"kind":"participant-joined","participantId":"ann","role":"user"}
@@ -215,6 +215,61 @@ async fn a_server_that_stops_tells_its_readers_where_they_stand() {
     assert_eq!(last.field("event"), Some("resync"));
     assert_eq!(last.data(), json!({"cursor": format!("{epoch}.1"), "reason": "shutdown"}));
     stream.ends().await;
+}
+
+/// The next frame that says something: on a busy machine it may take longer than a heartbeat.
+async fn spoken(reader: &mut Frames) -> Frame {
+    loop {
+        let frame = reader.next().await;
+        if !frame.text.starts_with(':') {
+            return frame;
+        }
+    }
+}
+
+#[tokio::test]
+async fn many_readers_of_one_view_get_everything_once_and_all_hear_of_the_end() {
+    const EVENTS: u64 = 100;
+    let mut site = Site::start().await;
+    let epoch = site.thread("t").await;
+    let mut readers = Vec::new();
+    for _ in 0..30 {
+        let mut reader = site.stream("/api/threads/t/stream", None).await;
+        reader.until_caught_up().await;
+        readers.push(reader);
+    }
+    // Some go; whoever comes next takes their places.
+    readers.truncate(20);
+    site.until("selvedge_readers_by_rung{rung=\"live\"}", |readers| readers == 20).await;
+    let mut late = site.stream("/api/threads/t/stream", None).await;
+    late.until_caught_up().await;
+    readers.push(late);
+    let following = readers.into_iter().map(|mut reader| {
+        let epoch = epoch.clone();
+        tokio::spawn(async move {
+            for seq in 2..2 + EVENTS {
+                let frame = spoken(&mut reader).await;
+                assert_eq!(frame.field("id"), Some(&*format!("{epoch}.{seq}")));
+            }
+            reader
+        })
+    });
+    let following: Vec<_> = following.collect();
+    for _ in 0..EVENTS {
+        let (status, answer) = site.post("/api/threads/t/events", "{\"kind\":\"x\"}").await;
+        assert_eq!(status.as_u16(), 200, "{answer}");
+    }
+    let mut readers = Vec::new();
+    for reader in following {
+        readers.push(reader.await.unwrap());
+    }
+    site.stop().await;
+    for mut reader in readers {
+        let last = spoken(&mut reader).await;
+        let cursor = format!("{epoch}.{}", 1 + EVENTS);
+        assert_eq!(last.data(), json!({"cursor": cursor, "reason": "shutdown"}));
+        reader.ends().await;
+    }
 }
 
 #[tokio::test]

@@ -122,8 +122,14 @@ impl Readers {
         bytes: usize,
     ) -> Result<Page, ReadError> {
         let head = self.head(thread)?;
-        let mut stretch =
-            Stretch { entries: Vec::new(), seen: after, upto: head, most: entries, room: bytes };
+        let mut stretch = Stretch {
+            entries: Vec::new(),
+            seen: after,
+            upto: head,
+            most: entries,
+            bytes,
+            room: bytes,
+        };
         let recent = self.recent.after(thread.num, after);
         if recent.first().is_some_and(|first| first.first <= after + 1) {
             stretch.take_all(&recent);
@@ -170,12 +176,18 @@ struct Stretch {
     seen: u64,
     upto: u64,
     most: usize,
+    bytes: usize,
     room: usize,
 }
 
 impl Stretch {
     fn is_full(&self) -> bool {
-        self.entries.len() >= self.most || self.room == 0 || self.seen >= self.upto
+        self.room == 0 || self.is_over()
+    }
+
+    /// Whether there must not be more in it.
+    fn is_over(&self) -> bool {
+        self.entries.len() >= self.most || self.seen >= self.upto
     }
 
     fn take_all(&mut self, batches: &[Arc<Batch>]) {
@@ -188,8 +200,12 @@ impl Stretch {
     }
 
     fn take(&mut self, batch: &Batch) {
+        // One that was begun is finished where that is not too much: all of it would be read again
+        // for what is left of it.
+        let is_whole = batch.size() <= self.bytes;
+        self.entries.reserve(batch.len().min(self.most.saturating_sub(self.entries.len())));
         for entry in batch.after(self.seen) {
-            if self.is_full() {
+            if self.is_over() || self.room == 0 && !is_whole {
                 return;
             }
             self.seen = entry.seq;

@@ -44,11 +44,8 @@ pub(super) async fn follow(
     let open = move || Reader::open(&shared, &snapshot, &thread, &kind, start);
     let reader = tokio::task::spawn_blocking(open).await;
     let reader = reader.map_err(|e| Error::new(ErrorCode::Internal, e.to_string()))??;
-    let reader = reader.seated(app, id);
-    let bytes = stream::unfold(reader, |mut reader| async move {
-        let next = reader.next().await?;
-        Some((next, reader))
-    });
+    let mut reader = reader.seated(app, id);
+    let bytes = stream::poll_fn(move |cx| reader.poll_next(cx));
     let mut response = event_stream(Body::from_stream(bytes));
     response.headers_mut().insert("thread-epoch", HeaderValue::from(epoch));
     Ok(response)
