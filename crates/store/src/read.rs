@@ -37,11 +37,14 @@ impl Readers {
             None => self.address.reader()?,
         };
         let result = run(&conn);
-        if !conn.is_broken() {
-            let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
-            if pool.len() < POOL {
-                pool.push((conn, Instant::now()));
-            }
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        if conn.is_broken() {
+            // What ended this one has ended the others, too.
+            let broken = std::mem::take(&mut *pool);
+            drop(pool);
+            drop(broken);
+        } else if pool.len() < POOL {
+            pool.push((conn, Instant::now()));
         }
         result
     }

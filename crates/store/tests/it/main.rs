@@ -79,6 +79,7 @@ mod postgres {
     mod load;
     #[path = "../model.rs"]
     mod model;
+    mod nodes;
     #[path = "../projection.rs"]
     mod projection;
     #[path = "../promote.rs"]

@@ -2,7 +2,8 @@
 //!
 //! It is in a folder of its own and listens on a socket in it. A shell holds on to this process's
 //! pipe: when that closes, however the tests ended, it stops the server and removes the folder.
-//! `SELVEDGE_TEST_POSTGRES` names another server, where databases may be made, instead.
+//! `SELVEDGE_TEST_POSTGRES` names another server, where databases may be made, instead. Without any,
+//! the tests that need one are left out, unless `SELVEDGE_NEED_POSTGRES` says that none may be.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
@@ -61,6 +62,7 @@ static SERVER: LazyLock<Result<Server, String>> = LazyLock::new(start);
 pub(crate) fn server() -> Option<&'static Server> {
     static TOLD: Once = Once::new();
     if let Err(why) = &*SERVER {
+        assert!(std::env::var_os("SELVEDGE_NEED_POSTGRES").is_none(), "no PostgreSQL: {why}");
         // Not `eprintln!`: what tests print is kept from those who run them.
         TOLD.call_once(|| {
             let _ = writeln!(std::io::stderr(), "\nskipped: the tests on PostgreSQL, as {why}");
@@ -125,12 +127,19 @@ impl Server {
     pub(crate) fn database(&'static self) -> Database {
         let free = self.free.lock().unwrap().pop();
         if let Some(name) = free {
-            return Database { server: self, url: self.url(&name), name };
+            return Database { server: self, url: self.url(&name), name, is_kept: true };
         }
+        let mut new = self.new_database();
+        new.is_kept = self._child.is_some();
+        new
+    }
+
+    /// A database that nobody has used before.
+    pub(crate) fn new_database(&'static self) -> Database {
         let nth = self.made.fetch_add(1, Ordering::Relaxed);
         let name = format!("selvedge_test_{}_{nth}", std::process::id());
         run(&self.url("postgres"), &format!("CREATE DATABASE {name} TEMPLATE template0"));
-        Database { server: self, url: self.url(&name), name }
+        Database { server: self, url: self.url(&name), name, is_kept: false }
     }
 }
 
@@ -139,6 +148,8 @@ pub(crate) struct Database {
     server: &'static Server,
     url: String,
     name: String,
+    /// Whether it is emptied for the next one rather than dropped.
+    is_kept: bool,
 }
 
 impl Database {
@@ -159,7 +170,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if self.server._child.is_none() {
+        if !self.is_kept {
             let drop = format!("DROP DATABASE {} WITH (FORCE)", self.name);
             return run(&self.server.url("postgres"), &drop);
         }

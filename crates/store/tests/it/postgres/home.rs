@@ -17,6 +17,19 @@ impl Home {
         Some(Self { database: server()?.database() })
     }
 
+    /// With a database without any table.
+    pub(crate) fn bare() -> Option<Self> {
+        Some(Self { database: server()?.new_database() })
+    }
+
+    /// Cuts everyone off who is in the database.
+    pub(crate) fn cut_off(&self) {
+        self.run(
+            "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity \
+             WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        );
+    }
+
     pub(crate) fn address(&self) -> Address {
         Address::parse(self.database.url())
     }
