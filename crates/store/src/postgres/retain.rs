@@ -88,10 +88,10 @@ impl Writer {
             Ok((gone, receipts))
         });
         let (gone, receipts) = done.map_err(tended)?;
-        for num in gone {
-            self.live.end(num, End::Deleted);
+        for num in &gone {
+            self.live.end(*num, End::Deleted);
         }
-        self.wake();
+        self.note(gone);
         Ok(receipts)
     }
 

@@ -272,15 +272,14 @@ impl<'a> Group<'a> {
     fn judge(&mut self, append: &'a Append) -> Result<Accepted, Stop> {
         let look = self.look;
         let (slot, own) = self.slot(append)?;
-        if own.thread.is_some() {
-            if let Some(key) = &append.key
-                && let Some(&(first, last, at, digest)) = own.used.get(&key.text)
-            {
-                if digest != key.digest {
-                    return Err(AppendError::KeyReused.into());
-                }
-                return Ok(Accepted { slot, first, last, at, duplicate: true, rows: 0..0 });
+        if own.thread.is_some()
+            && let Some(key) = &append.key
+            && let Some(&(first, last, at, digest)) = own.used.get(&key.text)
+        {
+            if digest != key.digest {
+                return Err(AppendError::KeyReused.into());
             }
+            return Ok(Accepted { slot, first, last, at, duplicate: true, rows: 0..0 });
         }
         let is_there = own.thread.is_some();
         let known = speaker(append).and_then(|task| own.tasks.get(task).copied());

@@ -1,7 +1,8 @@
 //! What a node does besides appending: following, catching up, deleting, and changing names.
 
-use std::sync::PoisonError;
+use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Client;
@@ -25,6 +26,8 @@ use crate::{
 const ASKED: Duration = Duration::from_millis(50);
 /// The wait after a step that failed.
 const STUCK: Duration = Duration::from_secs(1);
+/// How long a step of catching up may take that nobody waits for.
+const STEP: Duration = Duration::from_millis(20);
 /// How long what follows gathers: the more follows together, the less is written twice.
 const GATHER: Duration = Duration::from_millis(5);
 
@@ -71,7 +74,7 @@ impl Writer {
         });
         let num = deleted.map_err(tended)?;
         self.live.end(num, End::Deleted);
-        self.wake();
+        self.note([num]);
         Ok(())
     }
 
@@ -159,38 +162,63 @@ pub(super) struct Follower {
     link: Link,
     tokens: Tokens,
     dirty: Dirty,
+    /// Whether there may be more to follow than was appended here.
+    is_behind: bool,
 }
 
 impl Follower {
     pub(super) fn new(url: &str, dirty: Dirty) -> Result<Self, Trouble> {
         let link = Link::new(url, Connection::Postgres(Client::open(url)?));
-        Ok(Self { link, tokens: Tokens::new()?, dirty })
+        // What another node, or this one before it stopped, has left behind.
+        Ok(Self { link, tokens: Tokens::new()?, dirty, is_behind: true })
     }
 
     /// Follows whatever there is, and does what is asked, until nobody can ask any more.
     pub(super) fn run(&mut self, asked: &Receiver<Option<Command>>) {
-        // What another node, or this one before it stopped, has left behind.
-        let mut is_stuck = self.catch_up(Duration::ZERO).is_err();
+        let mut is_stuck = false;
+        // When what waits is followed, if anything does.
+        let mut due: Option<Instant> = None;
         loop {
-            let next = match (is_stuck, self.is_clean()) {
-                (true, _) => asked.recv_timeout(STUCK),
-                (false, false) => asked.recv_timeout(GATHER),
-                (false, true) => asked.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            due = due.or_else(|| self.wait(is_stuck).map(|wait| Instant::now() + wait));
+            let next = match due {
+                Some(due) => asked.recv_timeout(due.saturating_duration_since(Instant::now())),
+                None => asked.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match next {
                 Ok(Some(command)) => self.answer(command),
-                // More is about to come, and is followed together with it.
-                Ok(None) if !is_stuck => continue,
                 Ok(None) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            is_stuck = self.follow_all().and_then(|()| self.sweep(ASKED)).is_err();
+            if due.is_some_and(|due| due <= Instant::now()) {
+                is_stuck = self.go_on().is_err();
+                due = None;
+            }
         }
         let _ = self.follow_all();
     }
 
-    fn is_clean(&self) -> bool {
-        self.dirty.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    /// How long what waits may wait for more; none if nothing does.
+    fn wait(&self, is_stuck: bool) -> Option<Duration> {
+        let is_clean = self.dirty().is_empty();
+        match (is_stuck, self.is_behind, is_clean) {
+            (_, false, true) => None,
+            (true, ..) => Some(STUCK),
+            (false, true, _) => Some(Duration::ZERO),
+            (false, false, false) => Some(GATHER),
+        }
+    }
+
+    /// Follows what waits, and some of what was left behind.
+    fn go_on(&mut self) -> db::Result<()> {
+        self.follow_all()?;
+        if self.is_behind {
+            self.is_behind = !self.catch_up(STEP)?.is_done();
+        }
+        self.sweep(STEP)
+    }
+
+    fn dirty(&self) -> MutexGuard<'_, BTreeSet<i64>> {
+        self.dirty.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn answer(&mut self, command: Command) {
@@ -210,24 +238,28 @@ impl Follower {
 
     /// Follows all that was appended here.
     fn follow_all(&mut self) -> db::Result<()> {
-        let threads =
-            std::mem::take(&mut *self.dirty.lock().unwrap_or_else(PoisonError::into_inner));
-        let followed = self.follow(threads.iter().copied().collect());
-        if followed.is_err() {
-            // They are tried again.
-            self.dirty.lock().unwrap_or_else(PoisonError::into_inner).extend(threads);
+        let threads: Vec<i64> = std::mem::take(&mut *self.dirty()).into_iter().collect();
+        let mut trouble = Ok(());
+        for some in threads.chunks(follow::THREADS) {
+            let followed = self.follow(some);
+            if followed.is_err() {
+                // One by one: one that cannot be followed does not keep the others from it.
+                for thread in some {
+                    if let Err(error) = self.follow(&[*thread]) {
+                        self.dirty().insert(*thread);
+                        trouble = Err(error);
+                    }
+                }
+            }
         }
-        followed
+        trouble
     }
 
-    fn follow(&mut self, mut threads: Vec<i64>) -> db::Result<()> {
-        while !threads.is_empty() {
-            let (conn, client) = self.link.get()?;
-            let mut more = Vec::new();
-            for some in threads.chunks(follow::THREADS) {
-                more.extend(follow::some(conn, client, &self.tokens, some)?);
-            }
-            threads = more;
+    fn follow(&mut self, threads: &[i64]) -> db::Result<()> {
+        let (conn, client) = self.link.get()?;
+        let mut more = threads.to_vec();
+        while !more.is_empty() {
+            more = follow::some(conn, client, &self.tokens, &more)?;
         }
         Ok(())
     }
@@ -236,7 +268,10 @@ impl Follower {
     fn rebuild(&mut self) -> db::Result<Progress> {
         let (conn, _) = self.link.get()?;
         follow::reset(conn)?;
-        follow::progress(conn)
+        let progress = follow::progress(conn)?;
+        // Whether or not someone waits for it.
+        self.is_behind = true;
+        Ok(progress)
     }
 
     /// Follows everything that waits, whoever wrote it, for about so long.
@@ -271,7 +306,7 @@ impl Follower {
             sweep_one(conn, client, thread)?;
             if Instant::now() >= until {
                 // To go on with it without being asked.
-                self.dirty.lock().unwrap_or_else(PoisonError::into_inner).insert(thread);
+                self.dirty().insert(thread);
                 break;
             }
         }

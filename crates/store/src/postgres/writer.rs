@@ -165,6 +165,11 @@ impl Writer {
         });
         let staged = match staged {
             Ok(staged) => staged,
+            // Whatever one of them is to the database, the others are not to suffer for it.
+            Err(Stop::Failed(error)) if group.len() > 1 && code(&error).is_some() => {
+                let each = group.into_iter();
+                return each.flat_map(|one| self.commit_as(vec![one], look)).collect();
+            }
             Err(stop) => {
                 let error = AppendError::from(stop);
                 for (_, reply) in group {
@@ -230,25 +235,27 @@ impl Writer {
 
     /// Passes on what was committed: to who reads it, and to what follows behind.
     pub(super) fn publish(&mut self, staged: &[Staged]) -> Reached {
-        let rows = || {
-            let rows = |stage: &'_ Staged| stage.batches.len();
-            staged.iter().filter(move |stage| rows(stage) > 0)
-        };
-        {
-            let mut dirty = self.dirty.lock().unwrap_or_else(PoisonError::into_inner);
-            dirty.extend(rows().map(|stage| stage.answer.thread.num));
-        }
-        self.wake();
+        // What was appended before stands where it was.
+        let new = || staged.iter().filter(|stage| !stage.batches.is_empty());
+        self.note(new().map(|stage| stage.answer.thread.num));
         self.live.publish(
-            rows().flat_map(|stage| {
+            new().flat_map(|stage| {
                 stage.batches.iter().map(|batch| (stage.answer.thread.num, batch))
             }),
         )
     }
 
-    /// Lets what follows go on. If it has much to do, it will.
-    pub(super) fn wake(&self) {
-        let _ = self.follower.try_send(None);
+    /// Notes that threads have something to follow, or to be swept.
+    pub(super) fn note(&self, threads: impl IntoIterator<Item = i64>) {
+        let mut dirty = self.dirty.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_clean = dirty.is_empty();
+        dirty.extend(threads);
+        let is_news = was_clean && !dirty.is_empty();
+        drop(dirty);
+        if is_news {
+            // If it is full, whoever follows is awake.
+            let _ = self.follower.try_send(None);
+        }
     }
 
     /// Passes a command on to whoever follows.

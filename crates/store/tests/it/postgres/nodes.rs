@@ -131,6 +131,47 @@ async fn a_task_that_ended_on_one_node_says_nothing_more_on_another() {
 }
 
 #[tokio::test]
+async fn a_reader_misses_nothing_that_another_node_wrote_in_between() {
+    let Some(home) = Home::new() else { return };
+    let [here, there] = [home.open(), home.open()];
+    let made = Append::new(thread("t"), events(["a", "b"])).creating(Create::New);
+    let found = here.append(made).await.unwrap().thread;
+    let tail = here.tail(&found).unwrap();
+    for (node, name) in [(&here, "c"), (&there, "d"), (&here, "e")] {
+        node.append(Append::new(thread("t"), events([name]))).await.unwrap();
+    }
+    // As readers do: what is at hand, else the journal.
+    let mut seen = 2;
+    while seen < 5 {
+        let entries = match tail.entries(seen, usize::MAX) {
+            Some(entries) => entries,
+            None => here.read(&found, seen, 99, usize::MAX).unwrap().entries,
+        };
+        let seqs: Vec<u64> = entries.iter().map(|entry| entry.seq).collect();
+        let last = *seqs.last().unwrap();
+        assert_eq!(seqs, (seen + 1..=last).collect::<Vec<_>>());
+        seen = last;
+    }
+}
+
+#[tokio::test]
+async fn what_waits_is_followed_without_being_asked_for() {
+    let Some(home) = Home::new() else { return };
+    let store = home.open();
+    let made = say(&store, "t", &[r#"{"kind":"message","author":"u","content":"x"}"#]).await;
+    // Appends that never pause keep nothing from being followed.
+    let mut n = 0;
+    while store.summary(&made.thread).unwrap().is_none() {
+        say(&store, &format!("u{}", n % 50), &[r#"{"kind":"system","name":"x"}"#]).await;
+        n += 1;
+    }
+    store.delete(thread("t")).await.unwrap();
+    while home.count("thread WHERE deleted IS NOT NULL") > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
 async fn what_another_node_left_behind_is_followed() {
     let Some(home) = Home::new() else { return };
     let [here, there] = [home.open(), home.open()];
