@@ -37,11 +37,10 @@ struct Mark {
 /// Brings what is known of one thread up to date, inside a transaction.
 pub(super) fn fully(conn: &Connection, thread: i64) -> db::Result<Reached> {
     let find = conn
-        .prepare_cached("SELECT projected, searched FROM followed WHERE thread = ?1 FOR UPDATE")?
-        .query_row(params![thread], |row| {
-            let (projected, searched) = (row.get::<i64>(0)? as u64, row.get::<i64>(1)? as u64);
-            Ok(Mark { thread, projected, searched })
-        })
+        .prepare_cached(
+            "SELECT thread, projected, searched FROM followed WHERE thread = ?1 FOR UPDATE",
+        )?
+        .query_row(params![thread], Mark::read)
         .optional()?;
     let Some(mut mark) = find else { return Ok(Reached::All) };
     let reached = mark.advance(conn, None, GUARD_ROWS)?;
@@ -61,38 +60,65 @@ pub(super) fn some(
         conn.execute_batch("SET LOCAL synchronous_commit = off")?;
         let mut arguments = PgArguments::default();
         add(&mut arguments, threads.to_vec())?;
-        let marks = client.rows(
-            "SELECT thread, projected, searched FROM followed WHERE thread = ANY($1) \
-             ORDER BY thread FOR UPDATE",
+        let found = client.rows(
+            "SELECT f.thread, f.projected, f.searched, t.tenant FROM followed f \
+             LEFT JOIN thread t ON t.num = f.thread AND t.deleted IS NULL \
+             WHERE f.thread = ANY($1) ORDER BY f.thread FOR UPDATE OF f",
             arguments,
         )?;
+        let mut marks = Vec::with_capacity(found.len());
         let mut more = Vec::new();
-        for mark in marks.into_iter().map(Row::Postgres) {
-            let (projected, searched) = (mark.get::<i64>(1)? as u64, mark.get::<i64>(2)? as u64);
-            let mut mark = Mark { thread: mark.get(0)?, projected, searched };
-            if mark.advance(conn, Some(tokens), ROWS)? == Reached::Part {
+        for row in found.into_iter().map(Row::Postgres) {
+            let mut mark = Mark::read(&row)?;
+            let words = Words { tokens, tenant: row.get(3)? };
+            if mark.advance(conn, Some(&words), ROWS)? == Reached::Part {
                 more.push(mark.thread);
             }
-            mark.save(conn)?;
+            marks.push(mark);
         }
+        save(client, &marks)?;
         Ok(more)
     })
 }
 
+/// Writes down how far threads were followed.
+fn save(client: &Client, marks: &[Mark]) -> db::Result<()> {
+    let list = |pick: fn(&Mark) -> i64| -> Vec<i64> { marks.iter().map(pick).collect() };
+    let mut arguments = PgArguments::default();
+    add(&mut arguments, list(|mark| mark.thread))?;
+    add(&mut arguments, list(|mark| mark.projected as i64))?;
+    add(&mut arguments, list(|mark| mark.searched as i64))?;
+    client.run(
+        "UPDATE followed f SET projected = n.projected, searched = n.searched \
+         FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS n (thread, projected, searched) \
+         WHERE f.thread = n.thread",
+        arguments,
+    )?;
+    Ok(())
+}
+
+/// What it takes to index words: what a word is, and whose they are, unless the thread is deleted.
+struct Words<'t> {
+    tokens: &'t Tokens,
+    tenant: Option<String>,
+}
+
 impl Mark {
+    /// A row as `thread, projected, searched`.
+    fn read(row: &Row<'_>) -> db::Result<Self> {
+        let (projected, searched) = (row.get::<i64>(1)? as u64, row.get::<i64>(2)? as u64);
+        Ok(Self { thread: row.get(0)?, projected, searched })
+    }
+
     /// Follows rows, up to so many. Words are found later where nobody asks for them now.
     fn advance(
         &mut self,
         conn: &Connection,
-        tokens: Option<&Tokens>,
+        words: Option<&Words<'_>>,
         most: usize,
     ) -> db::Result<Reached> {
         let mut projection = Projection::default();
-        let tenant = match tokens {
-            Some(_) => tenant(conn, self.thread)?,
-            None => None,
-        };
-        let from = match tokens {
+        let from = match words {
             Some(_) => self.projected.min(self.searched),
             None => self.projected,
         };
@@ -106,10 +132,10 @@ impl Mark {
                 projection.apply(conn, self.thread, batch)?;
                 self.projected = batch.last();
             }
-            if let Some(tokens) = tokens
+            if let Some(Words { tokens, tenant }) = words
                 && batch.last() > self.searched
             {
-                if let Some(tenant) = &tenant {
+                if let Some(tenant) = tenant {
                     let first = Place { thread: self.thread, seq: batch.first };
                     search::add(conn, tokens, row, tenant, first, &batch.body())?;
                 }
@@ -177,11 +203,10 @@ pub(super) fn forget(conn: &Connection, threads: &[i64]) -> db::Result<()> {
 /// Makes what follows of a thread anew, inside a transaction.
 pub(super) fn anew(conn: &Connection, tokens: &Tokens, thread: i64) -> db::Result<()> {
     forget(conn, &[thread])?;
-    if tenant(conn, thread)?.is_none() {
-        return Ok(());
-    }
+    let Some(tenant) = tenant(conn, thread)? else { return Ok(()) };
+    let words = Words { tokens, tenant: Some(tenant) };
     let mut mark = Mark { thread, projected: 0, searched: 0 };
-    while mark.advance(conn, Some(tokens), usize::MAX)? == Reached::Part {}
+    while mark.advance(conn, Some(&words), usize::MAX)? == Reached::Part {}
     mark.save(conn)
 }
 

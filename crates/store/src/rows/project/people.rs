@@ -1,6 +1,6 @@
 //! Who takes part: whoever joined, and whoever acted.
 
-use crate::db::{self, Connection, Optional as _, params};
+use crate::db::{self, Connection, params};
 
 use super::Seen;
 use super::thread::Thread;
@@ -42,19 +42,13 @@ fn known(conn: &Connection, thread: &mut Thread, id: &str, seq: u64) -> db::Resu
     if thread.people.contains(id) {
         return Ok(());
     }
-    let mut find =
-        conn.prepare_cached("SELECT 1 FROM participant WHERE thread = ?1 AND id = ?2")?;
-    let found: Option<i64> =
-        find.query_row(params![thread.num, id], |row| row.get(0)).optional()?;
-    if found.is_none() {
-        let mut insert = conn.prepare_cached(
-            "INSERT INTO participant (thread, id, tenant, nth, since, gone) \
-             VALUES (?1, ?2, ?3, ?4, ?5, 0)",
-        )?;
-        let nth = thread.summary.participants;
-        insert.execute(params![thread.num, id, thread.tenant, nth, seq as i64])?;
-        thread.summary.participants += 1;
-    }
+    let mut insert = conn.prepare_cached(
+        "INSERT INTO participant (thread, id, tenant, nth, since, gone) \
+         VALUES (?1, ?2, ?3, ?4, ?5, 0) ON CONFLICT DO NOTHING",
+    )?;
+    let nth = thread.summary.participants;
+    let new = insert.execute(params![thread.num, id, thread.tenant, nth, seq as i64])?;
+    thread.summary.participants += new as i64;
     thread.people.insert(id.to_owned());
     Ok(())
 }
