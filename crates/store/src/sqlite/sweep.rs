@@ -28,7 +28,10 @@ pub(super) fn step(conn: &Connection) -> rusqlite::Result<Swept> {
         .query_row([], |row| row.get::<_, i64>(0))
         .optional()?;
     let Some(thread) = next else { return Ok(Swept::Nothing) };
-    super::marks::lightly(conn, |conn| sweep(conn, thread))?;
+    super::marks::lightly(conn, |conn| {
+        super::marks::retire(conn, thread)?;
+        sweep(conn, thread)
+    })?;
     Ok(Swept::Some)
 }
 
