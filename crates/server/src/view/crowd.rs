@@ -2,10 +2,8 @@
 //!
 //! An event is news for all of them. Woken by the store, a thousand would be woken by the one writer,
 //! while the next append waits. So the writer calls once, and a task where streams are written wakes
-//! them: in rounds, each of which is over when the last of them was asked what it wants. A round
-//! that took long is followed by a rest, so that those who append have the machine meanwhile, and
-//! the next round brings each reader more at once: what costs is the number of writes. On an idle
-//! server nobody waits for anything.
+//! them: in rounds, each of which is over when the last of them was asked what it wants. What comes
+//! meanwhile is brought by the next, all at once: what costs is the number of writes.
 //!
 //! Invariant: who waits was told that there is nothing after it had said that it waits, so that no
 //! news is missed.
@@ -18,7 +16,7 @@ use std::time::Duration;
 use futures_util::task::AtomicWaker;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::timeout;
 
 use super::lock;
 
@@ -28,10 +26,6 @@ const FEW: usize = 8;
 /// may be asked much later, and the others do not wait for that.
 const EACH: Duration = Duration::from_micros(20);
 const ROUND: Duration = Duration::from_millis(10);
-/// A shorter rest than this is none: clocks do not tell it.
-const SHORT: Duration = Duration::from_millis(1);
-/// The longest rest.
-const REST: Duration = Duration::from_millis(10);
 
 /// All who wait for news of a view, or have.
 #[derive(Default)]
@@ -210,14 +204,9 @@ async fn cry(crowd: Weak<Crowd>) {
     };
     loop {
         poll(Crowd::poll_rung).await;
-        let began = Instant::now();
         let woken = crowd.upgrade().map_or(0, |crowd| crowd.wake_all());
         let patience = EACH.saturating_mul(u32::try_from(woken).unwrap_or(u32::MAX));
         let _ = timeout(patience.max(ROUND), poll(Crowd::poll_over)).await;
-        let rest = (began.elapsed() / 2).min(REST);
-        if rest >= SHORT {
-            sleep(rest).await;
-        }
     }
 }
 
@@ -265,7 +254,7 @@ mod tests {
 
     async fn until(is_so: impl Fn() -> bool) {
         while !is_so() {
-            sleep(SHORT).await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 

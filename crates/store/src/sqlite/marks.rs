@@ -99,6 +99,24 @@ fn reset(conn: &Connection, what: What) -> db::Result<()> {
     Ok(())
 }
 
+/// Remembers the number of a thread that is removed: no other may ever have it. What is not in the
+/// journal, such as a share, knows a thread by its number.
+pub(super) fn retire(conn: &Connection, thread: i64) -> db::Result<()> {
+    conn.prepare_cached("UPDATE chore SET value = ?1 WHERE what = 'threads' AND value < ?1")?
+        .execute(params![thread])?;
+    Ok(())
+}
+
+/// The number of the next thread.
+pub(super) fn next_thread(conn: &Connection) -> db::Result<i64> {
+    conn.query_row(
+        "SELECT max(coalesce((SELECT max(num) FROM thread), 0), \
+                    (SELECT value FROM chore WHERE what = 'threads')) + 1",
+        [],
+        |row| row.get(0),
+    )
+}
+
 /// Begins or ends a transaction, without reading the statement again.
 pub(super) fn run(conn: &Connection, statement: &str) -> db::Result<()> {
     conn.prepare_cached(statement)?.execute([]).map(drop)

@@ -344,6 +344,10 @@ CREATE TABLE chore (
 ) STRICT, WITHOUT ROWID;
 INSERT INTO chore VALUES ('scrub', 0), ('zeroed', 0);
 ",
+    "
+-- The greatest number of a thread that was removed: it is not given again.
+INSERT INTO chore VALUES ('threads', 0);
+",
 ];
 
 /// The version this code writes.

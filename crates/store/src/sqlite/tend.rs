@@ -150,7 +150,10 @@ impl Writer {
                 return Ok(Behind::Something);
             }
             while let Some(thread) = sweep::next(&self.conn)? {
-                marks::lightly(&self.conn, |conn| sweep::sweep(conn, thread))?;
+                marks::lightly(&self.conn, |conn| {
+                    marks::retire(conn, thread)?;
+                    sweep::sweep(conn, thread)
+                })?;
                 if Instant::now() >= until {
                     return Ok(Behind::Something);
                 }

@@ -151,8 +151,7 @@ impl Writer {
             [],
             |row| row.get(0),
         )?;
-        let next_thread =
-            conn.query_row("SELECT coalesce(max(num), 0) + 1 FROM thread", [], |row| row.get(0))?;
+        let next_thread = marks::next_thread(&conn)?;
         let mut backlog = Backlog::load(&conn)?;
         backlog.follow(&conn, usize::MAX)?;
         // Until a look shows that there is nothing to catch up with.
