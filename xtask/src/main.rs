@@ -10,6 +10,7 @@ mod handoff;
 mod install;
 mod models;
 mod peer;
+mod postgres;
 mod process;
 mod remote;
 mod surfaces;

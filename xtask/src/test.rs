@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use crate::bench;
 use crate::conformance::{self, Part};
 use crate::process::{self, cargo};
-use crate::{chaos, handoff, models, remote, surfaces, tools, ui, workers, workspace};
+use crate::{chaos, handoff, models, postgres, remote, surfaces, tools, ui, workers, workspace};
 
 /// Arguments of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -126,7 +126,11 @@ fn rust() -> Result<()> {
             .args(["clippy", "--workspace", "--all-targets", "--all-features", "--locked"])
             .args(["--", "-D", "warnings"]),
     )?;
-    process::run(cargo().current_dir(&root).args(["test", "--workspace", "--locked"]))?;
+    postgres::install()?;
+    // Here nothing is left out for want of a database.
+    let mut all = cargo();
+    all.env("SELVEDGE_NEED_POSTGRES", "1");
+    process::run(all.current_dir(&root).args(["test", "--workspace", "--locked"]))?;
     let traced = ["test", "-p", "selvedge-server", "--features", "otel", "--locked"];
     process::run(cargo().current_dir(&root).args(traced).args(["--test", "it", "traces"]))
 }

@@ -53,7 +53,7 @@ pub struct Journal {
 impl Journal {
     /// The journal of a store, written through `append`.
     pub fn new(store: Store, append: Appender) -> Self {
-        let vault = Vault::new(store.path(), Secret::Beside);
+        let vault = Vault::new(store.address(), Secret::Beside);
         Self { store, append, vault }
     }
 

@@ -44,7 +44,7 @@ pub(crate) enum Error {
     #[error("cannot listen on {address}: {cause}")]
     Listen { address: String, cause: io::Error },
     #[error("{address} can be reached from other machines, and there are no keys")]
-    Exposed { address: String, db: String },
+    Exposed { address: String, place: String },
     #[error(transparent)]
     Start(#[from] selvedge_server::StartError),
     #[error("{name} has mistakes, so the server does not start")]
@@ -95,8 +95,8 @@ impl Error {
             Self::Client(
                 selvedge_client::Error::Answer(_) | selvedge_client::Error::Authorities(_),
             ) => None,
-            Self::Exposed { db, .. } => Some(format!(
-                "make a key first, with `selvedge keys add --db {db} --tenant <TENANT> \
+            Self::Exposed { place, .. } => Some(format!(
+                "make a key first, with `selvedge keys add {place} --tenant <TENANT> \
                  --scope read,write --name <NAME>`, or listen on 127.0.0.1"
             )),
             Self::Keys(selvedge_store::KeyError::NotFound { .. }) => {

@@ -1,6 +1,5 @@
 //! `selvedge keys`: who may use a server.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -12,6 +11,7 @@ use selvedge_store::{ApiKey, Keys, NewKey};
 
 use crate::args;
 use crate::error::Error;
+use crate::place::Place;
 
 /// Make, list and revoke the keys of a server
 ///
@@ -33,9 +33,8 @@ Examples:
   Use one:
       curl -H \"Authorization: Bearer $KEY\" localhost:4180/api/threads/t1")]
 pub(crate) struct Args {
-    /// The file with the journal; it is made if it is not there
-    #[arg(long, default_value = "selvedge.db", value_name = "FILE", global = true)]
-    db: PathBuf,
+    #[command(flatten)]
+    place: Place,
     #[command(subcommand)]
     command: Command,
 }
@@ -72,7 +71,7 @@ struct Add {
 
 /// Does what was asked.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
-    let keys = Keys::open(&args.db)?;
+    let keys = Keys::open(args.place.address())?;
     match &args.command {
         Command::Add(add) => {
             let mut scopes = add.scopes.clone();

@@ -26,7 +26,9 @@ mod inspect;
 mod keys;
 mod lists;
 mod mcp;
+mod migrate;
 mod output;
+mod place;
 mod promote;
 mod rebuild;
 mod redact;
@@ -93,6 +95,7 @@ enum Command {
     Verify(verify::Args),
     Doctor(doctor::Args),
     Rebuild(rebuild::Args),
+    Migrate(migrate::Args),
     Bench(bench::Args),
     Mcp(mcp::Args),
     Completions(completions::Args),
@@ -128,6 +131,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Rebuild(args) => rebuild::run(&args),
+        Command::Migrate(args) => migrate::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Mcp(args) => mcp::run(&args),
         Command::Completions(args) => completions::run(&args, Cli::command()),

@@ -1,12 +1,12 @@
 //! `selvedge rebuild`: lists, inbox, usage and search anew from the journal.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use selvedge_store::{Options, Store};
 
 use crate::error::Error;
+use crate::place::Place;
 use crate::{output, remote};
 
 /// Build lists, inbox, usage and search anew from the journal
@@ -17,18 +17,17 @@ use crate::{output, remote};
 Examples:
       selvedge rebuild --db selvedge.db")]
 pub(crate) struct Args {
-    /// The file with the journal
-    #[arg(long, default_value = "selvedge.db", value_name = "FILE")]
-    db: PathBuf,
+    #[command(flatten)]
+    place: Place,
 }
 
 /// Rebuilds.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
-    if !args.db.exists() {
+    if let Some(missing) = args.place.missing() {
         let cause = std::io::ErrorKind::NotFound.into();
-        return Err(Error::Read { name: args.db.display().to_string(), cause });
+        return Err(Error::Read { name: missing.display().to_string(), cause });
     }
-    let store = Store::open(&args.db, Options::default())?;
+    let store = Store::open(args.place.address(), Options::default())?;
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent}% {pos} of {len} appends") {
         bar.set_style(style);

@@ -15,6 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args;
 use crate::error::Error;
+use crate::place::Place;
 
 /// Serve threads over HTTP
 ///
@@ -45,9 +46,8 @@ pub(crate) struct Args {
     /// Listen on this address
     #[arg(long, default_value = "127.0.0.1:4180", value_name = "ADDRESS")]
     listen: SocketAddr,
-    /// Keep the journal in this file; it is made if it is not there
-    #[arg(long, default_value = "selvedge.db", value_name = "FILE")]
-    db: PathBuf,
+    #[command(flatten)]
+    place: Place,
     /// Run the agents of this configuration (see `selvedge config`)
     #[arg(long, value_name = "FILE", conflicts_with = "demo")]
     config: Option<PathBuf>,
@@ -82,14 +82,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     runtime.map_err(failed)?.block_on(async {
         let alone = args.listen.ip().is_loopback();
         let exposed = || {
-            let (address, db) = (args.listen.to_string(), args.db.display().to_string());
-            Error::Exposed { address, db }
+            let (address, place) = (args.listen.to_string(), args.place.option());
+            Error::Exposed { address, place }
         };
         // Nothing is made for a server that will not start.
-        if !alone && !args.options.takes_tokens() && !args.db.exists() {
+        if !alone && !args.options.takes_tokens() && args.place.missing().is_some() {
             return Err(exposed());
         }
-        let store = Store::open(&args.db, args.options.store())?;
+        let store = Store::open(args.place.address(), args.options.store())?;
         let mut options = args.options.server();
         options.agents = desk;
         options.agent = agent;
@@ -130,7 +130,7 @@ fn greet(args: &Args, app: &App, address: SocketAddr) {
     } else {
         "every request needs a key, which is sent in the clear: put TLS in front, or use --tls-cert"
     };
-    anstream::println!("{dim}journal in {}; {who}{dim:#}", args.db.display());
+    anstream::println!("{dim}journal in {}; {who}{dim:#}", args.place.address());
     if let Some(desk) = &app.options().agents {
         let names: Vec<&str> = desk.members().map(|member| member.id()).collect();
         anstream::println!("{dim}agents: {}{dim:#}", names.join(", "));

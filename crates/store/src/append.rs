@@ -146,6 +146,19 @@ pub enum Expect {
     At(Cursor),
 }
 
+impl Expect {
+    /// Whether a thread is as it must be. One that is yet to be made has no epoch.
+    pub(crate) fn check(self, epoch: Option<u64>, head: u64) -> Result<(), AppendError> {
+        let expected = match self {
+            Self::Anything => return Ok(()),
+            Self::Head(expected) => expected,
+            Self::At(cursor) if epoch == Some(cursor.epoch) => cursor.seq,
+            Self::At(_) => return Err(AppendError::OtherJournal),
+        };
+        if expected == head { Ok(()) } else { Err(AppendError::Conflict { expected, head }) }
+    }
+}
+
 /// An idempotency key with what it stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {

@@ -8,7 +8,7 @@ use crate::query::{
     Listed, Overdue, Participant, Place, Placed, Spent, Summary, Task, TaskQuery, ThreadQuery,
     Unfinished, Usage, UsageQuery, Wanted, WhichVersion, Within,
 };
-use crate::sqlite::{lease, query};
+use crate::rows::{lease, query};
 use crate::{Instead, KeyHash, Lease, Queue, ReadError, Store, ThreadRef};
 
 impl Store {

@@ -1,6 +1,6 @@
 //! What can go wrong, one enum per kind of operation.
 
-use crate::Instead;
+use crate::{Instead, db};
 
 /// Why an append was refused. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -65,7 +65,7 @@ pub enum TendError {
 #[allow(missing_docs, reason = "the messages tell")]
 pub enum ReadError {
     #[error("could not read: {0}")]
-    Storage(#[from] rusqlite::Error),
+    Storage(#[from] db::Error),
     #[error("`{0}` is no place in a list")]
     BadPlace(String),
 }
@@ -75,9 +75,11 @@ pub enum ReadError {
 #[allow(missing_docs, reason = "the messages tell")]
 pub enum OpenError {
     #[error("could not open {path}: {cause}")]
-    Storage { path: String, cause: rusqlite::Error },
+    Storage { path: String, cause: db::Error },
     #[error("{path} was written by a newer version (schema {found}, this one knows {known})")]
     Newer { path: String, found: i64, known: i64 },
+    #[error("{path} keeps text as {found}; only UTF8 can hold a journal")]
+    Encoding { path: String, found: String },
     #[error("{path} is open in another process")]
     InUse { path: String },
     #[error("could not lock {path}: {cause}")]

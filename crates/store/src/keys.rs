@@ -6,12 +6,10 @@
 //! Invariant: a key's text is given out once and kept nowhere. It has 256 random bits, so a plain
 //! hash is enough: there is nothing to guess.
 
+use crate::address::Address;
+use crate::db::{self, Optional as _, Row, params};
+use crate::link::Link;
 use std::fmt::Write as _;
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-use rusqlite::{Connection, Row, params};
 
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS api_key (
@@ -36,9 +34,9 @@ const PREFIX: &str = "sk_";
 #[allow(missing_docs, reason = "the messages tell")]
 pub enum KeyError {
     #[error("could not open the keys in {path}: {cause}")]
-    Open { path: String, cause: rusqlite::Error },
+    Open { path: String, cause: db::Error },
     #[error("could not read or write keys: {0}")]
-    Storage(#[from] rusqlite::Error),
+    Storage(#[from] db::Error),
     #[error("the system gives no random numbers: {0}")]
     Random(String),
     #[error("key `{id}` not found")]
@@ -62,22 +60,6 @@ impl KeyHash {
     pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(blake3::Hash::from_bytes(bytes))
     }
-}
-
-/// A connection of its own to a store's file, with a table of its own.
-pub(crate) fn connect(path: &Path, table: &str) -> Result<Connection, KeyError> {
-    let open = || {
-        let conn = Connection::open(path)?;
-        conn.busy_timeout(Duration::from_secs(5))?;
-        conn.pragma_update(None, "journal_mode", "wal")?;
-        conn.pragma_update(None, "synchronous", "full")?;
-        // That is for the journal's writer to do.
-        conn.pragma_update(None, "wal_autocheckpoint", 0)?;
-        conn.pragma_update(None, "secure_delete", "fast")?;
-        conn.execute_batch(table)?;
-        Ok(conn)
-    };
-    open().map_err(|cause| KeyError::Open { path: path.display().to_string(), cause })
 }
 
 /// A new secret, its hash, and an id that says nothing of it.
@@ -124,87 +106,79 @@ pub struct ApiKey {
 /// The keys of a store.
 #[derive(Debug)]
 pub struct Keys {
-    conn: Mutex<Connection>,
+    link: Link,
 }
 
 impl Keys {
-    /// Opens the keys in a store's file, making it if it is not there. Blocks for the disk, as all
+    /// Opens the keys of a store, making its file if it is not there. Blocks for the disk, as all
     /// else here.
-    pub fn open(path: &Path) -> Result<Self, KeyError> {
-        Ok(Self { conn: Mutex::new(connect(path, TABLE)?) })
+    pub fn open(at: impl Into<Address>) -> Result<Self, KeyError> {
+        Ok(Self { link: Link::open(at.into(), TABLE)? })
     }
 
     /// Makes a key. Its text is in the answer and nowhere else.
     pub fn add(&self, made: NewKey, now: i64) -> Result<(ApiKey, String), KeyError> {
         let (text, hash, id) = secret(PREFIX)?;
         let key = ApiKey { id, hash, made, created: now, revoked: None };
-        self.conn().execute(
-            "INSERT INTO api_key VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NULL,
-             (SELECT coalesce(max(change), 0) + 1 FROM api_key))",
-            params![
-                key.id,
-                hash.as_bytes(),
-                key.made.name,
-                key.made.tenant,
-                key.made.scopes.join(","),
-                now,
-                key.made.expires
-            ],
-        )?;
+        self.link.alone("api_key", |conn| {
+            conn.execute(
+                "INSERT INTO api_key (id, hash, name, tenant, scopes, created, expires, change) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, \
+                     (SELECT coalesce(max(change), 0) + 1 FROM api_key))",
+                params![
+                    key.id,
+                    hash.as_bytes(),
+                    key.made.name,
+                    key.made.tenant,
+                    key.made.scopes.join(","),
+                    now,
+                    key.made.expires
+                ],
+            )
+        })?;
         Ok((key, text))
     }
 
     /// All keys that ever were, the oldest first.
     pub fn list(&self) -> Result<Vec<ApiKey>, KeyError> {
-        let conn = self.conn();
         let sql = format!("SELECT {COLUMNS} FROM api_key ORDER BY rowid");
-        let mut statement = conn.prepare_cached(&sql)?;
-        let keys = statement.query_map([], key)?.collect::<Result<_, _>>()?;
-        Ok(keys)
+        Ok(self.link.with(|conn| conn.prepare_cached(&sql)?.query_map([], key)?.collect())?)
     }
 
     /// Ends a key for good. One that has ended before stays as it is.
     pub fn revoke(&self, id: &str, now: i64) -> Result<ApiKey, KeyError> {
-        let conn = self.conn();
-        conn.execute(
-            "UPDATE api_key SET revoked = ?2, change = (SELECT max(change) + 1 FROM api_key)
-             WHERE id = ?1 AND revoked IS NULL",
-            params![id, now],
-        )?;
+        self.link.alone("api_key", |conn| {
+            conn.execute(
+                "UPDATE api_key SET revoked = ?2, change = (SELECT max(change) + 1 FROM api_key) \
+                 WHERE id = ?1 AND revoked IS NULL",
+                params![id, now],
+            )
+        })?;
         let sql = format!("SELECT {COLUMNS} FROM api_key WHERE id = ?1");
-        match conn.query_row(&sql, [id], key) {
-            Err(rusqlite::Error::QueryReturnedNoRows) => {
-                Err(KeyError::NotFound { id: id.to_owned() })
-            }
-            other => Ok(other?),
-        }
+        let found = self.link.with(|conn| conn.query_row(&sql, params![id], key).optional())?;
+        found.ok_or_else(|| KeyError::NotFound { id: id.to_owned() })
     }
 
     /// Counts the changes there were; cheap enough to ask often.
     pub fn changes(&self) -> Result<i64, KeyError> {
-        let conn = self.conn();
-        let mut statement = conn.prepare_cached("SELECT coalesce(max(change), 0) FROM api_key")?;
-        Ok(statement.query_row([], |row| row.get(0))?)
-    }
-
-    fn conn(&self) -> MutexGuard<'_, Connection> {
-        self.conn.lock().unwrap_or_else(PoisonError::into_inner)
+        let sql = "SELECT coalesce(max(change), 0) FROM api_key";
+        Ok(self.link.with(|conn| conn.query_row(sql, [], |row| row.get(0)))?)
     }
 }
 
-fn key(row: &Row<'_>) -> rusqlite::Result<ApiKey> {
-    let scopes: String = row.get("scopes")?;
+fn key(row: &Row<'_>) -> db::Result<ApiKey> {
+    let scopes: String = row.get(4)?;
     let made = NewKey {
-        name: row.get("name")?,
-        tenant: row.get("tenant")?,
+        name: row.get(2)?,
+        tenant: row.get(3)?,
         scopes: scopes.split(',').map(str::to_owned).collect(),
-        expires: row.get("expires")?,
+        expires: row.get(6)?,
     };
     Ok(ApiKey {
-        id: row.get("id")?,
-        hash: KeyHash::from_bytes(row.get("hash")?),
+        id: row.get(0)?,
+        hash: KeyHash::from_bytes(row.get(1)?),
         made,
-        created: row.get("created")?,
-        revoked: row.get("revoked")?,
+        created: row.get(5)?,
+        revoked: row.get(7)?,
     })
 }

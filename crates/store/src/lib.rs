@@ -5,10 +5,12 @@
 //! acknowledgement, from those rows, and can be built anew from them.
 //!
 //! ```no_run
+//! use std::path::Path;
+//!
 //! use selvedge_store::{Append, Create, Draft, Options, Store, ThreadKey};
 //!
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//! let store = Store::open("selvedge.db".as_ref(), Options::default())?;
+//! let store = Store::open(Path::new("selvedge.db"), Options::default())?;
 //! let thread = ThreadKey::new("default", "t1");
 //! let event = Draft::new(r#"{"kind":"message","content":"hello"}"#);
 //! let appended = store.append(Append::new(thread, vec![event]).creating(Create::IfMissing)).await?;
@@ -17,34 +19,43 @@
 //! # }
 //! ```
 
+mod address;
 mod append;
 mod archive;
 mod ask;
 mod batch;
 pub mod chain;
 mod check;
+mod db;
 mod error;
 mod fold;
 mod guard;
+mod handle;
 mod keys;
 mod lease;
+mod link;
 mod live;
+mod postgres;
 mod progress;
 mod promote;
 mod pushes;
 mod query;
+mod read;
 mod retain;
+mod rows;
 mod shares;
 mod sqlite;
 mod store;
 mod thread;
 mod vault;
 
+pub use address::Address;
 pub use append::{Append, Appended, Create, Draft, Expect, Key, Limits};
 pub use archive::ArchiveCheck;
 pub use batch::{Batch, Entry, Page};
 pub use chain::HashChain;
 pub use check::{CheckError, Checked, Stage, check};
+pub use db::Error as StorageError;
 pub use error::{AppendError, OpenError, ReadError, TendError};
 pub use guard::{Guard, Instead};
 pub use keys::{ApiKey, KeyError, KeyHash, Keys, NewKey};
@@ -60,8 +71,8 @@ pub use query::{
     UsageOrder, UsageQuery, Wanted, WhichVersion, Within,
 };
 pub use retain::{Branches, Erase, Erasure, REDACT_EVENTS, Redact, RedactError, Redacted};
+pub use rows::fold::Folding;
 pub use shares::{NewShare, SHARE_PREFIX, Share, Shares};
-pub use sqlite::fold::Folding;
 pub use store::{Options, Store};
 pub use thread::{Branch, ThreadKey, ThreadRef};
 pub use vault::{Grant, SealedKey, Vault};

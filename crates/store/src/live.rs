@@ -302,6 +302,11 @@ impl Tail {
         if ring.batches.back().is_some_and(|last| last.last() >= batch.last()) {
             return;
         }
+        // Another node wrote what is between: whoever is before it reads the journal.
+        if ring.batches.back().is_some_and(|last| last.last() + 1 < batch.first) {
+            ring.batches.clear();
+            ring.bytes = 0;
+        }
         ring.head = ring.head.max(batch.last());
         ring.bytes += batch.size();
         ring.batches.push_back(batch);
@@ -367,6 +372,17 @@ mod tests {
         tail.hush(&bell);
         tail.reached(4);
         assert_eq!(calls.0.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn a_ring_has_no_hole_where_another_node_wrote() {
+        let tail = Tail::new();
+        for first in [1, 2, 4] {
+            tail.push(batch(first, 10));
+        }
+        assert_eq!(tail.ahead(0, usize::MAX), Ahead::Journal);
+        assert_eq!(tail.ahead(2, usize::MAX), Ahead::Journal);
+        assert_eq!(tail.ahead(3, usize::MAX), Ahead::Batches(vec![batch(4, 10)]));
     }
 
     #[test]

@@ -6,13 +6,10 @@
 //! Invariant: a row names a journal by its number, never by its id: a thread that takes the id
 //! later is told to nobody.
 
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
-
 use crate::KeyError;
-use crate::keys::connect;
+use crate::address::Address;
+use crate::db::{self, Optional as _, Row, params};
+use crate::link::Link;
 
 const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS push (
@@ -56,85 +53,86 @@ pub struct Push {
 /// Those of a store.
 #[derive(Debug)]
 pub struct Pushes {
-    conn: Mutex<Connection>,
+    link: Link,
 }
 
 impl Pushes {
-    /// Opens them in a store's file. Blocks for the disk, as all else here.
-    pub fn open(path: &Path) -> Result<Self, KeyError> {
-        Ok(Self { conn: Mutex::new(connect(path, TABLE)?) })
+    /// Opens them. Blocks for the disk, as all else here.
+    pub fn open(at: impl Into<Address>) -> Result<Self, KeyError> {
+        Ok(Self { link: Link::open(at.into(), TABLE)? })
     }
 
     /// Keeps one, in place of its namesake; `false` if the task has too many.
     pub fn put(&self, push: &Push) -> Result<bool, KeyError> {
-        let kept = self.conn().execute(
-            "INSERT OR REPLACE INTO push SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 \
-             WHERE (SELECT count(*) FROM push WHERE thread = ?1 AND task = ?2 AND id <> ?3) < ?9",
-            params![
-                push.thread,
-                push.task,
-                push.id,
-                push.tenant,
-                push.context,
-                push.sealed,
-                push.told,
-                push.over,
-                MOST
-            ],
-        )?;
+        // Alone: the others are counted.
+        let kept = self.link.alone("push", |conn| {
+            conn.execute(
+                "INSERT INTO push (thread, task, id, tenant, context, sealed, told, over) \
+                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 WHERE (SELECT count(*) FROM push \
+                     WHERE thread = ?1 AND task = ?2 AND id <> ?3) < ?9 \
+                 ON CONFLICT (thread, task, id) DO UPDATE \
+                     SET tenant = ?4, context = ?5, sealed = ?6, told = ?7, over = ?8",
+                params![
+                    push.thread,
+                    push.task,
+                    push.id,
+                    push.tenant,
+                    push.context,
+                    push.sealed,
+                    push.told,
+                    push.over,
+                    MOST
+                ],
+            )
+        })?;
         Ok(kept == 1)
     }
 
     /// One of a task.
     pub fn get(&self, thread: i64, task: &str, id: &str) -> Result<Option<Push>, KeyError> {
-        let conn = self.conn();
         let sql = format!("SELECT {COLUMNS} FROM push WHERE thread = ?1 AND task = ?2 AND id = ?3");
-        Ok(conn.prepare_cached(&sql)?.query_row(params![thread, task, id], push).optional()?)
+        let of = params![thread, task, id];
+        Ok(self.link.with(|conn| conn.query_row(&sql, of, push).optional())?)
     }
 
     /// All of a task, by their ids.
     pub fn of_task(&self, thread: i64, task: &str) -> Result<Vec<Push>, KeyError> {
-        let conn = self.conn();
         let sql = format!("SELECT {COLUMNS} FROM push WHERE thread = ?1 AND task = ?2 ORDER BY id");
-        let mut find = conn.prepare_cached(&sql)?;
-        let found = find.query_map(params![thread, task], push)?.collect::<Result<_, _>>()?;
-        Ok(found)
+        let of = params![thread, task];
+        Ok(self.link.with(|conn| conn.prepare_cached(&sql)?.query_map(of, push)?.collect())?)
     }
 
     /// All to whom there is more to tell.
     pub fn open_ones(&self) -> Result<Vec<Push>, KeyError> {
-        let conn = self.conn();
         let sql = format!("SELECT {COLUMNS} FROM push INDEXED BY push_open WHERE over = 0");
-        let mut find = conn.prepare_cached(&sql)?;
-        let found = find.query_map([], push)?.collect::<Result<_, _>>()?;
-        Ok(found)
+        Ok(self.link.with(|conn| conn.prepare_cached(&sql)?.query_map([], push)?.collect())?)
     }
 
     /// Notes how much was told, unless it is another one by now; `false` if it is.
     pub fn told(&self, push: &Push, told: &str, over: bool) -> Result<bool, KeyError> {
-        let noted = self.conn().execute(
-            "UPDATE push SET told = ?4, over = ?5 \
-             WHERE thread = ?1 AND task = ?2 AND id = ?3 AND sealed = ?6",
-            params![push.thread, push.task, push.id, told, over, push.sealed],
-        )?;
+        let noted = self.link.with(|conn| {
+            conn.execute(
+                "UPDATE push SET told = ?4, over = ?5 \
+                 WHERE thread = ?1 AND task = ?2 AND id = ?3 AND sealed = ?6",
+                params![push.thread, push.task, push.id, told, over, push.sealed],
+            )
+        })?;
         Ok(noted == 1)
     }
 
     /// Forgets one; `false` if there is none.
     pub fn remove(&self, thread: i64, task: &str, id: &str) -> Result<bool, KeyError> {
-        let removed = self.conn().execute(
-            "DELETE FROM push WHERE thread = ?1 AND task = ?2 AND id = ?3",
-            params![thread, task, id],
-        )?;
+        let removed = self.link.with(|conn| {
+            conn.execute(
+                "DELETE FROM push WHERE thread = ?1 AND task = ?2 AND id = ?3",
+                params![thread, task, id],
+            )
+        })?;
         Ok(removed == 1)
-    }
-
-    fn conn(&self) -> MutexGuard<'_, Connection> {
-        self.conn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn push(row: &Row<'_>) -> rusqlite::Result<Push> {
+fn push(row: &Row<'_>) -> db::Result<Push> {
     Ok(Push {
         thread: row.get(0)?,
         task: row.get(1)?,

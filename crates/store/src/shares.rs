@@ -6,12 +6,10 @@
 //! Invariant: a share names a journal by its number, never by its id: neither a thread that takes
 //! the id later nor a branch that is promoted comes into it.
 
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
-
-use crate::keys::{connect, secret};
+use crate::address::Address;
+use crate::db::{self, Optional as _, Row, params};
+use crate::keys::secret;
+use crate::link::Link;
 use crate::{KeyError, KeyHash};
 
 const TABLE: &str = "
@@ -74,13 +72,13 @@ pub struct Share {
 /// The shares of a store.
 #[derive(Debug)]
 pub struct Shares {
-    conn: Mutex<Connection>,
+    link: Link,
 }
 
 impl Shares {
-    /// Opens the shares in a store's file. Blocks for the disk, as all else here.
-    pub fn open(path: &Path) -> Result<Self, KeyError> {
-        Ok(Self { conn: Mutex::new(connect(path, TABLE)?) })
+    /// Opens the shares of a store. Blocks for the disk, as all else here.
+    pub fn open(at: impl Into<Address>) -> Result<Self, KeyError> {
+        Ok(Self { link: Link::open(at.into(), TABLE)? })
     }
 
     /// Makes a share, unless the thread has too many. Its token is in the answer and nowhere else.
@@ -89,32 +87,38 @@ impl Shares {
         let mut salt = [0; 32];
         getrandom::fill(&mut salt).map_err(|error| KeyError::Random(error.to_string()))?;
         let share = Share { id, hash, salt, made, created: now, revoked: None };
-        let added = self.conn().execute(
-            "INSERT INTO share SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, NULL \
-             WHERE (SELECT count(*) FROM share WHERE thread = ?5 AND revoked IS NULL) < ?11",
-            params![
-                share.id,
-                hash.as_bytes(),
-                salt,
-                share.made.tenant,
-                share.made.thread,
-                share.made.upto as i64,
-                share.made.title,
-                share.made.shows.join(","),
-                now,
-                share.made.expires,
-                MOST
-            ],
-        )?;
+        // Alone: the others are counted.
+        let added = self.link.alone("share", |conn| {
+            conn.execute(
+                "INSERT INTO share (id, hash, salt, tenant, thread, upto, title, shows, created, \
+                     expires) \
+                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, CAST(?7 AS TEXT), ?8, ?9, CAST(?10 AS BIGINT) \
+                 WHERE (SELECT count(*) FROM share WHERE thread = ?5 AND revoked IS NULL) < ?11",
+                params![
+                    share.id,
+                    hash.as_bytes(),
+                    salt,
+                    share.made.tenant,
+                    share.made.thread,
+                    share.made.upto as i64,
+                    share.made.title,
+                    share.made.shows.join(","),
+                    now,
+                    share.made.expires,
+                    MOST
+                ],
+            )
+        })?;
         Ok((added == 1).then_some((share, text)))
     }
 
     /// The share of a token, revoked and expired ones included.
     pub fn find(&self, token: &str) -> Result<Option<Share>, KeyError> {
         let hash = KeyHash::of(token);
-        let conn = self.conn();
         let sql = format!("SELECT {COLUMNS} FROM share WHERE hash = ?1");
-        let found = conn.prepare_cached(&sql)?.query_row([hash.as_bytes()], share).optional()?;
+        let found = self
+            .link
+            .with(|conn| conn.query_row(&sql, params![hash.as_bytes()], share).optional())?;
         // Found by its hash, which a caller cannot steer towards another's, and then compared in
         // constant time.
         Ok(found.filter(|share| share.hash == hash))
@@ -122,45 +126,41 @@ impl Shares {
 
     /// The shares of a thread, the oldest first.
     pub fn list(&self, thread: i64) -> Result<Vec<Share>, KeyError> {
-        let conn = self.conn();
         let sql = format!("SELECT {COLUMNS} FROM share WHERE thread = ?1 ORDER BY rowid");
-        let mut statement = conn.prepare_cached(&sql)?;
-        let shares = statement.query_map([thread], share)?.collect::<Result<_, _>>()?;
-        Ok(shares)
+        Ok(self
+            .link
+            .with(|conn| conn.prepare_cached(&sql)?.query_map(params![thread], share)?.collect())?)
     }
 
     /// Ends a share of a thread for good, if there is one. One that has ended stays as it is.
     pub fn revoke(&self, thread: i64, id: &str, now: i64) -> Result<Option<Share>, KeyError> {
-        let conn = self.conn();
-        conn.execute(
-            "UPDATE share SET revoked = ?3 WHERE thread = ?1 AND id = ?2 AND revoked IS NULL",
-            params![thread, id, now],
-        )?;
         let sql = format!("SELECT {COLUMNS} FROM share WHERE thread = ?1 AND id = ?2");
-        Ok(conn.query_row(&sql, params![thread, id], share).optional()?)
-    }
-
-    fn conn(&self) -> MutexGuard<'_, Connection> {
-        self.conn.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(self.link.with(|conn| {
+            conn.execute(
+                "UPDATE share SET revoked = ?3 WHERE thread = ?1 AND id = ?2 AND revoked IS NULL",
+                params![thread, id, now],
+            )?;
+            conn.query_row(&sql, params![thread, id], share).optional()
+        })?)
     }
 }
 
-fn share(row: &Row<'_>) -> rusqlite::Result<Share> {
-    let shows: String = row.get("shows")?;
+fn share(row: &Row<'_>) -> db::Result<Share> {
+    let shows: String = row.get(7)?;
     let made = NewShare {
-        tenant: row.get("tenant")?,
-        thread: row.get("thread")?,
-        upto: row.get::<_, i64>("upto")? as u64,
-        title: row.get("title")?,
+        tenant: row.get(3)?,
+        thread: row.get(4)?,
+        upto: row.get::<i64>(5)? as u64,
+        title: row.get(6)?,
         shows: shows.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
-        expires: row.get("expires")?,
+        expires: row.get(9)?,
     };
     Ok(Share {
-        id: row.get("id")?,
-        hash: KeyHash::from_bytes(row.get("hash")?),
-        salt: row.get("salt")?,
+        id: row.get(0)?,
+        hash: KeyHash::from_bytes(row.get(1)?),
+        salt: row.get(2)?,
         made,
-        created: row.get("created")?,
-        revoked: row.get("revoked")?,
+        created: row.get(8)?,
+        revoked: row.get(10)?,
     })
 }

@@ -2,19 +2,21 @@
 
 use std::fs::File;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::chain::Chained;
+use crate::handle::WriterHandle;
 use crate::live::{Live, Tail};
-use crate::sqlite::chain::chained;
-use crate::sqlite::erase::erasures;
-use crate::sqlite::fold::Folding;
-use crate::sqlite::{Readers, Recent, Writer, WriterHandle, lineage, open};
+use crate::read::Readers;
+use crate::rows::chain::chained;
+use crate::rows::erase::erasures;
+use crate::rows::fold::Folding;
+use crate::rows::promote::lineage;
+use crate::sqlite::{Known, Recent, open};
 use crate::{
-    Append, AppendError, Appended, Erase, Erasure, HashChain, KeyHash, Lease, Limits, Lineage,
-    OpenError, Page, Progress, Promote, PromoteError, Promoted, ReadError, Redact, RedactError,
-    Redacted, TendError, Then, ThreadKey, ThreadRef,
+    Address, Append, AppendError, Appended, Erase, Erasure, HashChain, KeyHash, Lease, Limits,
+    Lineage, OpenError, Page, Progress, Promote, PromoteError, Promoted, ReadError, Redact,
+    RedactError, Redacted, TendError, Then, ThreadKey, ThreadRef, postgres, sqlite,
 };
 
 /// How to open a store.
@@ -38,31 +40,56 @@ struct Inner {
     readers: Readers,
     live: Arc<Live>,
     limits: Limits,
-    path: PathBuf,
-    /// Last, so that the writer is done before another store may begin.
-    _lock: File,
+    address: Address,
+    /// Last, so that the writer is done before another store may begin. Nodes share a database.
+    _lock: Option<File>,
 }
 
 impl Store {
-    /// Opens the store in a file, making it if it is not there.
+    /// Opens the store in a file, making it if it is not there, or in a database. Blocks.
     ///
-    /// A file has one store at a time: another process that has it open is an error.
-    pub fn open(path: &Path, options: Options) -> Result<Self, OpenError> {
-        let lock = open::lock(path)?;
-        let conn = open::writer(path)?;
+    /// A file has one store at a time: another process that has it open is an error. A database may
+    /// have many.
+    pub fn open(at: impl Into<Address>, options: Options) -> Result<Self, OpenError> {
+        let address = at.into();
         let live = Arc::new(Live::default());
         let recent = Arc::new(Recent::default());
-        let readers = Readers::new(path, recent.clone());
-        let writer = Writer::start(conn, live.clone(), recent, options.chain)
-            .map_err(|cause| open::failed(path, cause))?;
-        let (limits, path) = (options.limits, path.to_owned());
-        let inner = Inner { writer, readers, live, limits, path, _lock: lock };
+        let readers = Readers::new(&address, recent.clone());
+        let (writer, lock) = match &address {
+            Address::File(path) => {
+                let lock = open::lock(path)?;
+                let conn = open::writer(path)?;
+                let writer = sqlite::Writer::start(conn, live.clone(), recent, options.chain);
+                (writer.map_err(|cause| open::failed(path, cause))?, Some(lock))
+            }
+            Address::Postgres(url) => {
+                // Nothing is at hand here that another node may have changed.
+                recent.note(Known::Not);
+                let writer = postgres::Writer::start(url, live.clone(), options.chain);
+                (writer.map_err(|error| error.at(&address))?, None)
+            }
+        };
+        let inner = Inner { writer, readers, live, limits: options.limits, address, _lock: lock };
         Ok(Self { inner: Arc::new(inner) })
     }
 
+    /// Makes the tables of a store, or brings those of an older version up to date, and does nothing
+    /// else; how many steps it has taken in all. Blocks.
+    pub fn migrate(at: impl Into<Address>) -> Result<i64, OpenError> {
+        let address = at.into();
+        match &address {
+            Address::File(path) => {
+                let _lock = open::lock(path)?;
+                open::writer(path)?;
+                Ok(open::VERSION)
+            }
+            Address::Postgres(url) => postgres::migrate(&address, url),
+        }
+    }
+
     /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.inner.path
+    pub fn address(&self) -> &Address {
+        &self.inner.address
     }
 
     /// Appends events; when it answers, they are on disk.

@@ -6,13 +6,10 @@
 //! Invariant: a row is found by everything it is bound to, the journal's number among it, so no
 //! event of another thread can name it.
 
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use rusqlite::{Connection, OptionalExtension as _, params};
-
 use crate::KeyError;
-use crate::keys::connect;
+use crate::address::Address;
+use crate::db::{Optional as _, params};
+use crate::link::Link;
 
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS auth_key (
@@ -56,13 +53,13 @@ pub struct Grant {
 /// The sealed secrets of a store.
 #[derive(Debug)]
 pub struct Vault {
-    conn: Mutex<Connection>,
+    link: Link,
 }
 
 impl Vault {
-    /// Opens the secrets in a store's file. Blocks for the disk, as all else here.
-    pub fn open(path: &Path) -> Result<Self, KeyError> {
-        Ok(Self { conn: Mutex::new(connect(path, TABLES)?) })
+    /// Opens the secrets of a store. Blocks for the disk, as all else here.
+    pub fn open(at: impl Into<Address>) -> Result<Self, KeyError> {
+        Ok(Self { link: Link::open(at.into(), TABLES)? })
     }
 
     /// Keeps the private key of a request, in place of any that was there.
@@ -73,40 +70,49 @@ impl Vault {
         sealed: &[u8],
         expires: i64,
     ) -> Result<(), KeyError> {
-        self.conn().execute(
-            "INSERT OR REPLACE INTO auth_key (thread, auth, sealed, expires) VALUES (?1, ?2, ?3, ?4)",
-            params![thread, auth, sealed, expires],
-        )?;
+        self.link.with(|conn| {
+            conn.execute(
+                "INSERT INTO auth_key (thread, auth, sealed, expires) VALUES (?1, ?2, ?3, ?4) \
+                 ON CONFLICT (thread, auth) DO UPDATE SET sealed = ?3, expires = ?4, tries = 0",
+                params![thread, auth, sealed, expires],
+            )
+        })?;
         Ok(())
     }
 
     /// The private key of a request, if its time has not passed.
     pub fn key(&self, thread: i64, auth: &str, now: i64) -> Result<Option<SealedKey>, KeyError> {
-        let conn = self.conn();
-        let mut find = conn.prepare_cached(
-            "SELECT sealed, tries FROM auth_key WHERE thread = ?1 AND auth = ?2 AND expires > ?3",
-        )?;
-        let found = find.query_row(params![thread, auth, now], |row| {
-            Ok(SealedKey { sealed: row.get(0)?, tries: row.get(1)? })
-        });
-        Ok(found.optional()?)
+        Ok(self.link.with(|conn| {
+            let mut find = conn.prepare_cached(
+                "SELECT sealed, tries FROM auth_key \
+                 WHERE thread = ?1 AND auth = ?2 AND expires > ?3",
+            )?;
+            let found = find.query_row(params![thread, auth, now], |row| {
+                Ok(SealedKey { sealed: row.get(0)?, tries: row.get(1)? })
+            });
+            found.optional()
+        })?)
     }
 
     /// Counts something wrong that came for a request.
     pub fn count_try(&self, thread: i64, auth: &str) -> Result<(), KeyError> {
-        self.conn().execute(
-            "UPDATE auth_key SET tries = tries + 1 WHERE thread = ?1 AND auth = ?2",
-            params![thread, auth],
-        )?;
+        self.link.with(|conn| {
+            conn.execute(
+                "UPDATE auth_key SET tries = tries + 1 WHERE thread = ?1 AND auth = ?2",
+                params![thread, auth],
+            )
+        })?;
         Ok(())
     }
 
     /// Forgets the private key of a request.
     pub fn drop_key(&self, thread: i64, auth: &str) -> Result<(), KeyError> {
-        self.conn().execute(
-            "DELETE FROM auth_key WHERE thread = ?1 AND auth = ?2",
-            params![thread, auth],
-        )?;
+        self.link.with(|conn| {
+            conn.execute(
+                "DELETE FROM auth_key WHERE thread = ?1 AND auth = ?2",
+                params![thread, auth],
+            )
+        })?;
         Ok(())
     }
 
@@ -118,10 +124,13 @@ impl Vault {
         sealed: &[u8],
         expires: i64,
     ) -> Result<(), KeyError> {
-        self.conn().execute(
-            "INSERT INTO credential VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![id, grant.thread, grant.tool, grant.user, sealed, expires],
-        )?;
+        self.link.with(|conn| {
+            conn.execute(
+                "INSERT INTO credential (id, thread, tool, \"user\", sealed, expires) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![id, grant.thread, grant.tool, grant.user, sealed, expires],
+            )
+        })?;
         Ok(())
     }
 
@@ -132,37 +141,37 @@ impl Vault {
         grant: &Grant,
         now: i64,
     ) -> Result<Option<Vec<u8>>, KeyError> {
-        let conn = self.conn();
-        let mut find = conn.prepare_cached(
-            "SELECT sealed FROM credential
-             WHERE id = ?1 AND thread = ?2 AND tool = ?3 AND user = ?4 AND expires > ?5",
-        )?;
-        let of = params![id, grant.thread, grant.tool, grant.user, now];
-        Ok(find.query_row(of, |row| row.get(0)).optional()?)
+        Ok(self.link.with(|conn| {
+            // In quotes: PostgreSQL has another meaning for the word.
+            let mut find = conn.prepare_cached(
+                "SELECT sealed FROM credential \
+                 WHERE id = ?1 AND thread = ?2 AND tool = ?3 AND \"user\" = ?4 AND expires > ?5",
+            )?;
+            let of = params![id, grant.thread, grant.tool, grant.user, now];
+            find.query_row(of, |row| row.get(0)).optional()
+        })?)
     }
 
     /// Forgets a credential.
     pub fn drop_credential(&self, id: &str) -> Result<(), KeyError> {
-        self.conn().execute("DELETE FROM credential WHERE id = ?1", [id])?;
+        self.link.with(|conn| conn.execute("DELETE FROM credential WHERE id = ?1", params![id]))?;
         Ok(())
     }
 
     /// Forgets what has ended, and what belongs to threads that are gone.
     pub fn sweep(&self, now: i64) -> Result<(), KeyError> {
-        let conn = self.conn();
-        for table in ["auth_key", "credential"] {
-            conn.execute(
-                &format!(
-                    "DELETE FROM {table} WHERE expires <= ?1 OR thread NOT IN
-                     (SELECT num FROM thread WHERE deleted IS NULL)"
-                ),
-                [now],
-            )?;
-        }
+        self.link.with(|conn| {
+            for table in ["auth_key", "credential"] {
+                conn.execute(
+                    &format!(
+                        "DELETE FROM {table} WHERE expires <= ?1 OR thread NOT IN \
+                         (SELECT num FROM thread WHERE deleted IS NULL)"
+                    ),
+                    params![now],
+                )?;
+            }
+            Ok(())
+        })?;
         Ok(())
-    }
-
-    fn conn(&self) -> MutexGuard<'_, Connection> {
-        self.conn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

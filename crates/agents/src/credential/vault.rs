@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use selvedge_store::{Grant, KeyError, Vault as Rows};
+use selvedge_store::{Address, Grant, KeyError, Vault as Rows};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -98,7 +98,7 @@ pub struct Vault {
 }
 
 struct Shared {
-    path: PathBuf,
+    address: Address,
     secret: Secret,
     opened: Mutex<Option<Arc<Opened>>>,
 }
@@ -109,9 +109,9 @@ struct Opened {
 }
 
 impl Vault {
-    /// Of the store in this file.
-    pub fn new(path: impl Into<PathBuf>, secret: Secret) -> Self {
-        let shared = Shared { path: path.into(), secret, opened: Mutex::default() };
+    /// Of the store at this address.
+    pub fn new(at: impl Into<Address>, secret: Secret) -> Self {
+        let shared = Shared { address: at.into(), secret, opened: Mutex::default() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -209,8 +209,8 @@ impl Vault {
 
     /// Forgets what has ended. Needs no secret for that, so none is made.
     pub async fn sweep(&self) -> Result<(), VaultError> {
-        let path = self.shared.path.clone();
-        let work = tokio::task::spawn_blocking(move || Ok(Rows::open(&path)?.sweep(now())?));
+        let address = self.shared.address.clone();
+        let work = tokio::task::spawn_blocking(move || Ok(Rows::open(address)?.sweep(now())?));
         work.await.unwrap_or(Err(VaultError::Dropped))
     }
 
@@ -234,12 +234,18 @@ impl Shared {
             return Ok(opened.clone());
         }
         let secret = match &self.secret {
-            Secret::Beside => seal::beside(&self.path),
+            Secret::Beside => match &self.address {
+                Address::File(path) => seal::beside(path),
+                // Nodes that share a database must share the secret, too.
+                Address::Postgres(_) => Err(std::io::Error::other(
+                    "a database has no file beside it: name one (`--secret-file`)",
+                )),
+            },
             Secret::File(path) => seal::read(path),
         };
         let seal = Seal::new(&secret.map_err(VaultError::Secret)?);
         let seal = seal.map_err(|_| VaultError::Broken)?;
-        let new = Arc::new(Opened { rows: Rows::open(&self.path)?, seal });
+        let new = Arc::new(Opened { rows: Rows::open(&self.address)?, seal });
         Ok(opened.insert(new).clone())
     }
 }

@@ -163,7 +163,7 @@ fn encrypted(asked: &Value, secret: &str) -> String {
 }
 
 fn vault(stage: &Stage) -> Vault {
-    Vault::new(stage.store.path(), Secret::Beside)
+    Vault::new(stage.store.address(), Secret::Beside)
 }
 
 /// What a server does with a credential that arrives.

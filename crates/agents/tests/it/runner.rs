@@ -47,7 +47,7 @@ impl House {
     /// another thread is not stopped with what waits for it.
     pub(crate) async fn close(mut self) {
         self.running.shutdown().await;
-        let lock = format!("{}-lock", self.store.path().display());
+        let lock = format!("{}-lock", self.store.address());
         drop(self);
         let lock = std::fs::File::options().append(true).open(lock).unwrap();
         for _ in 0..6000 {

@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
+use crate::db::{self, Connection, params};
 use bytes::Bytes;
-use rusqlite::{Connection, params};
 
 use super::marks::{self, What};
-use super::project::Projection;
 use super::search as index;
-use super::text::Place;
+use crate::rows::project::Projection;
+use crate::rows::text::Place;
 use crate::{Batch, Progress};
 
 /// Whether there is more to do.
@@ -19,7 +19,7 @@ pub(super) enum Caught {
 }
 
 /// Rows that were followed by everything, of all.
-pub(super) fn progress(conn: &Connection) -> rusqlite::Result<Progress> {
+pub(super) fn progress(conn: &Connection) -> db::Result<Progress> {
     let total = marks::get(conn, What::Position)?;
     let projected = marks::get(conn, What::Projection)?;
     let searched = marks::get(conn, What::Search)?;
@@ -29,7 +29,7 @@ pub(super) fn progress(conn: &Connection) -> rusqlite::Result<Progress> {
 }
 
 /// Projects rows until a moment.
-pub(super) fn projection(conn: &Connection, until: Instant) -> rusqlite::Result<Caught> {
+pub(super) fn projection(conn: &Connection, until: Instant) -> db::Result<Caught> {
     let (from, to) = (marks::get(conn, What::Projection)?, marks::get(conn, What::Position)?);
     if from >= to {
         return Ok(Caught::Up);
@@ -43,8 +43,8 @@ pub(super) fn projection(conn: &Connection, until: Instant) -> rusqlite::Result<
         let mut rows = rows.query(params![from, to])?;
         let mut done = to;
         while let Some(row) = rows.next()? {
-            let body = Bytes::from(row.get::<_, String>(4)?);
-            let batch = Batch::parse(row.get::<_, i64>(2)? as u64, row.get(3)?, &body);
+            let body = Bytes::from(row.get::<String>(4)?);
+            let batch = Batch::parse(row.get::<i64>(2)? as u64, row.get(3)?, &body);
             projection.apply(conn, row.get(1)?, &batch)?;
             if Instant::now() >= until {
                 done = row.get(0)?;
@@ -59,7 +59,7 @@ pub(super) fn projection(conn: &Connection, until: Instant) -> rusqlite::Result<
 }
 
 /// Adds rows to the index until a moment.
-pub(super) fn search(conn: &Connection, until: Instant) -> rusqlite::Result<Caught> {
+pub(super) fn search(conn: &Connection, until: Instant) -> db::Result<Caught> {
     let (from, to) = (marks::get(conn, What::Search)?, marks::get(conn, What::Position)?);
     if from >= to {
         return Ok(Caught::Up);
@@ -76,7 +76,7 @@ pub(super) fn search(conn: &Connection, until: Instant) -> rusqlite::Result<Caug
             // Both are text in a strict table.
             let tenant = row.get_ref(1)?.as_str().unwrap_or_default();
             let body = row.get_ref(2)?.as_str().unwrap_or_default();
-            let first = Place { thread: row.get(3)?, seq: row.get::<_, i64>(4)? as u64 };
+            let first = Place { thread: row.get(3)?, seq: row.get::<i64>(4)? as u64 };
             index::add(conn, number, tenant, first, body)?;
             if Instant::now() >= until {
                 done = number;

@@ -3,20 +3,23 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use rusqlite::{Connection, params};
 use selvedge_protocol::json::{Doc, Node, from_utf8};
 
-use super::{chain, open, read, schema};
+use super::open;
 use crate::chain::Digest;
 use crate::check::{Checked, FINDINGS};
+use crate::db::{self, params};
+use crate::rows::project::PROJECTIONS;
+use crate::rows::{chain, thread};
 use crate::{Progress, ReadError};
 
 /// Looks at every page and index; whether the rest can be looked at.
 pub(crate) fn pages(path: &Path, checked: &mut Checked) -> Result<bool, ReadError> {
     let conn = open::reader(path)?;
     let ask = || {
-        let mut told = conn.prepare(&format!("PRAGMA integrity_check({FINDINGS})"))?;
-        told.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()
+        let mut told = conn.prepare_cached(&format!("PRAGMA integrity_check({FINDINGS})"))?;
+        let told = told.query_map([], |row| row.get::<String>(0))?;
+        told.collect::<db::Result<Vec<_>>>()
     };
     match ask() {
         Ok(told) => {
@@ -50,15 +53,15 @@ pub(crate) fn rows(
     let mut heads: HashMap<i64, (u64, String)> = HashMap::new();
     // The last link of each, where its last row was chained.
     let mut links: HashMap<i64, Digest> = HashMap::new();
-    let mut threads = conn.prepare("SELECT num, fork, id, deleted IS NULL FROM thread")?;
+    let mut threads = conn.prepare_cached("SELECT num, fork, id, deleted IS NULL FROM thread")?;
     let mut found = threads.query([])?;
     while let Some(row) = found.next()? {
-        heads.insert(row.get(0)?, (row.get::<_, i64>(1)? as u64, row.get(2)?));
-        checked.threads += u64::from(row.get::<_, bool>(3)?);
+        heads.insert(row.get(0)?, (row.get::<i64>(1)? as u64, row.get(2)?));
+        checked.threads += u64::from(row.get::<bool>(3)?);
     }
-    let total = conn.query_row("SELECT count(*) FROM journal", [], |row| row.get::<_, i64>(0))?;
+    let total = conn.query_row("SELECT count(*) FROM journal", [], |row| row.get::<i64>(0))?;
     let mut all =
-        conn.prepare("SELECT row, first, at, body, thread, last FROM journal ORDER BY row")?;
+        conn.prepare_cached("SELECT row, first, at, body, thread, last FROM journal ORDER BY row")?;
     let mut rows = all.query([])?;
     while let Some(row) = rows.next()? {
         if checked.appends.is_multiple_of(STEP) {
@@ -66,14 +69,14 @@ pub(crate) fn rows(
         }
         checked.appends += 1;
         let number: i64 = row.get(0)?;
-        let batch = match read::batch(row) {
+        let batch = match thread::batch(&row) {
             Ok(batch) => batch,
             Err(error) => {
                 checked.found(format!("row {number}: {error}"));
                 continue;
             }
         };
-        let (thread, last) = (row.get::<_, i64>(4)?, row.get::<_, i64>(5)? as u64);
+        let (thread, last) = (row.get::<i64>(4)?, row.get::<i64>(5)? as u64);
         let Some((head, name)) = heads.get_mut(&thread) else {
             checked.found(format!("row {number} is of thread {thread}, which is not there"));
             continue;
@@ -124,21 +127,19 @@ pub(crate) fn differences(
     anew: &Path,
     checked: &mut Checked,
 ) -> Result<(), ReadError> {
-    let conn = Connection::open(kept)?;
+    let conn = db::Connection::Sqlite(rusqlite::Connection::open(kept).map_err(db::Error::from)?);
     conn.execute("ATTACH ?1 AS anew", params![anew.display().to_string()])?;
     conn.execute_batch(
         "CREATE VIRTUAL TABLE temp.kept_words USING fts5vocab(main, search, instance); \
          CREATE VIRTUAL TABLE temp.anew_words USING fts5vocab(anew, search, instance);",
     )?;
-    let tables = ["position", "idempotency"].iter().chain(schema::PROJECTIONS);
+    let tables = ["position", "idempotency"].iter().chain(PROJECTIONS);
     let pairs = tables.map(|name| (*name, format!("main.{name}"), format!("anew.{name}")));
     let words = ("search", "temp.kept_words".to_owned(), "temp.anew_words".to_owned());
     for (name, kept, anew) in pairs.chain([words]) {
         let only = |one: &str, other: &str| {
             let rows = format!("SELECT * FROM {one} EXCEPT SELECT * FROM {other}");
-            conn.query_row(&format!("SELECT count(*) FROM ({rows})"), [], |row| {
-                row.get::<_, i64>(0)
-            })
+            conn.query_row(&format!("SELECT count(*) FROM ({rows})"), [], |row| row.get::<i64>(0))
         };
         let (wrong, missing) = (only(&kept, &anew)?, only(&anew, &kept)?);
         if wrong + missing > 0 {

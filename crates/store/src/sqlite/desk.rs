@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::handle::Command;
 use super::writer::Writer;
 use crate::TendError;
+use crate::handle::Command;
 
 /// Commands that may wait.
 const QUEUE: usize = 16_384;
@@ -24,7 +24,7 @@ const GATHER: Duration = Duration::from_micros(500);
 const QUICK: Duration = Duration::from_millis(3);
 
 /// Where commands wait.
-pub(super) struct Desk {
+pub(crate) struct Desk {
     state: Mutex<State>,
     /// Calls the thread.
     call: Condvar,
@@ -67,7 +67,7 @@ impl Desk {
     }
 
     /// Takes a command: it is done when this returns, or waits.
-    pub(super) fn push(&self, command: Command) -> Result<(), TendError> {
+    pub(crate) fn push(&self, command: Command) -> Result<(), TendError> {
         let mut state = self.state();
         if state.is_closed {
             return Err(TendError::Closed);
@@ -94,7 +94,7 @@ impl Desk {
     }
 
     /// Nothing more comes.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.state().is_closed = true;
         self.call.notify_one();
     }

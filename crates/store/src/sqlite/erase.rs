@@ -1,16 +1,12 @@
 //! Erasing threads: what deleting does, a receipt, and nothing left of it anywhere.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
-
-use super::read::{find_numbered, find_thread, rows_after};
+use super::scrub;
 use super::tend::failed;
 use super::writer::Writer;
-use super::{redact, scrub};
-use crate::chain::Digest;
-use crate::{Branches, End, Erase, Erasure, ReadError, TendError, ThreadKey};
-
-/// Tables of others that hold something of a thread. They are made when someone needs them.
-const OTHERS: &[&str] = &["share", "push", "auth_key", "credential"];
+use crate::rows::erase::{erase, keep};
+use crate::rows::redact::kin;
+use crate::rows::thread::find_thread;
+use crate::{Branches, End, Erase, Erasure, TendError, ThreadKey};
 
 impl Writer {
     /// Erases a thread: it is gone when this returns, and its bytes go behind.
@@ -18,7 +14,7 @@ impl Writer {
         self.drain()?;
         let thread = find_thread(&self.conn, &asked.thread).map_err(failed)?;
         let thread = thread.ok_or(TendError::NotFound)?;
-        let kin = redact::kin(&self.conn, &[thread.num]).map_err(failed)?;
+        let kin = kin(&self.conn, &[thread.num]).map_err(failed)?;
         let gone = match asked.branches {
             Branches::Stay => vec![thread.num],
             Branches::Go => kin.clone(),
@@ -55,105 +51,4 @@ impl Writer {
         self.set_behind();
         Ok(receipts)
     }
-}
-
-/// Marks a thread as deleted; its receipt, unless it was deleted before.
-fn erase(
-    conn: &Connection,
-    num: i64,
-    at: i64,
-    asked: &Erase,
-    gone: &[i64],
-) -> rusqlite::Result<Option<Erasure>> {
-    let id = conn
-        .prepare_cached("SELECT id FROM thread WHERE num = ?1 AND deleted IS NULL")?
-        .query_row(params![num], |row| row.get::<_, String>(0))
-        .optional()?;
-    let (Some(id), Some(thread)) = (id, find_numbered(conn, num)?) else { return Ok(None) };
-    let (mut hasher, mut last) = (blake3::Hasher::new(), thread.base());
-    let each = rows_after(conn, num, 0, |_, batch| {
-        hasher.update(batch.body().as_bytes()).update(b"\n");
-        last = batch.last();
-        Ok(true)
-    });
-    if let Err(ReadError::Storage(error)) = each {
-        return Err(error);
-    }
-    conn.prepare_cached("UPDATE thread SET deleted = ?2 WHERE num = ?1")?
-        .execute(params![num, at])?;
-    conn.prepare_cached("DELETE FROM summary WHERE thread = ?1")?.execute(params![num])?;
-    for table in OTHERS {
-        let is_there = conn
-            .prepare_cached("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1")?
-            .exists(params![table])?;
-        if is_there {
-            conn.execute(&format!("DELETE FROM {table} WHERE thread = ?1"), params![num])?;
-        }
-    }
-    let mut children = conn.prepare_cached(
-        "SELECT num, id FROM thread WHERE parent = ?1 AND deleted IS NULL AND fork > ?2",
-    )?;
-    // What it shares itself belongs to the thread it came from.
-    let children = children.query_map(params![num, thread.base() as i64], |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
-    })?;
-    let mut shared_with = Vec::new();
-    for child in children {
-        let (num, id) = child?;
-        if !gone.contains(&num) {
-            shared_with.push(id);
-        }
-    }
-    Ok(Some(Erasure {
-        thread: id,
-        at,
-        by: asked.by.clone(),
-        reason: asked.reason.clone(),
-        entries: last - thread.base(),
-        hash: Digest(*hasher.finalize().as_bytes()),
-        shared_with,
-    }))
-}
-
-fn keep(conn: &Connection, tenant: &str, receipt: &Erasure) -> rusqlite::Result<()> {
-    conn.prepare_cached(
-        "INSERT INTO erasure (tenant, thread, at, by, reason, entries, hash, shared_with) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-    )?
-    .execute(params![
-        tenant,
-        receipt.thread,
-        receipt.at,
-        receipt.by,
-        receipt.reason,
-        receipt.entries as i64,
-        receipt.hash.0,
-        receipt.shared_with.join("\n")
-    ])?;
-    Ok(())
-}
-
-/// Receipts of a tenant, the newest first: up to so many before one.
-pub(crate) fn erasures(
-    conn: &Connection,
-    tenant: &str,
-    limit: usize,
-) -> Result<Vec<Erasure>, ReadError> {
-    let mut found = conn.prepare_cached(
-        "SELECT thread, at, by, reason, entries, hash, shared_with FROM erasure \
-         WHERE tenant = ?1 ORDER BY id DESC LIMIT ?2",
-    )?;
-    let found = found.query_map(params![tenant, limit as i64], |row| {
-        let shared: String = row.get(6)?;
-        Ok(Erasure {
-            thread: row.get(0)?,
-            at: row.get(1)?,
-            by: row.get(2)?,
-            reason: row.get(3)?,
-            entries: row.get::<_, i64>(4)? as u64,
-            hash: Digest(row.get(5)?),
-            shared_with: shared.lines().map(str::to_owned).collect(),
-        })
-    })?;
-    Ok(found.collect::<rusqlite::Result<_>>()?)
 }

@@ -6,12 +6,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use crate::db::{self, Connection, params};
 use bytes::Bytes;
-use rusqlite::{Connection, params};
 
 use super::marks::{self, What};
-use super::project::Projection;
 use super::recent::Known;
+use crate::rows::project::Projection;
 use crate::{Batch, Key};
 
 /// A committed row that has not been followed.
@@ -43,16 +43,16 @@ pub(super) type Used = (u64, u64, i64, [u8; 32]);
 
 impl Backlog {
     /// What a stopped store left behind.
-    pub(super) fn load(conn: &Connection) -> rusqlite::Result<Self> {
+    pub(super) fn load(conn: &Connection) -> db::Result<Self> {
         let mut backlog = Self::default();
-        let mut rows = conn.prepare(
+        let mut rows = conn.prepare_cached(
             "SELECT row, thread, first, at, key, digest, body FROM journal \
              WHERE row > (SELECT row FROM followed WHERE what = 'position') ORDER BY row",
         )?;
         let mut rows = rows.query([])?;
         while let Some(row) = rows.next()? {
-            let body = Bytes::from(row.get::<_, String>(6)?);
-            let key = match (row.get::<_, Option<String>>(4)?, row.get(5)?) {
+            let body = Bytes::from(row.get::<String>(6)?);
+            let key = match (row.get::<Option<String>>(4)?, row.get(5)?) {
                 (Some(text), Some(digest)) => Some(Key { text, digest }),
                 _ => None,
             };
@@ -60,7 +60,7 @@ impl Backlog {
                 row: row.get(0)?,
                 thread: row.get(1)?,
                 key,
-                batch: Arc::new(Batch::parse(row.get::<_, i64>(2)? as u64, row.get(3)?, &body)),
+                batch: Arc::new(Batch::parse(row.get::<i64>(2)? as u64, row.get(3)?, &body)),
             };
             backlog.announce(&item);
             backlog.push(item);
@@ -118,7 +118,7 @@ impl Backlog {
         &mut self,
         conn: &Connection,
         rows: usize,
-    ) -> rusqlite::Result<Option<Followed>> {
+    ) -> db::Result<Option<Followed>> {
         let count = self.items.len().min(rows);
         let Some(last) = count.checked_sub(1).and_then(|last| self.items.get(last)) else {
             return Ok(None);
@@ -149,7 +149,7 @@ impl Backlog {
     }
 
     /// Writes down where rows are.
-    fn places(&self, conn: &Connection, count: usize) -> rusqlite::Result<()> {
+    fn places(&self, conn: &Connection, count: usize) -> db::Result<()> {
         let mut position =
             conn.prepare_cached("INSERT INTO position (thread, last, row) VALUES (?1, ?2, ?3)")?;
         let mut key =
@@ -165,7 +165,7 @@ impl Backlog {
 
     /// Projects rows, unless earlier ones are still to be projected. Only after the places of all
     /// of them: a branch's past is read through these.
-    fn project(&mut self, conn: &Connection, count: usize, upto: i64) -> rusqlite::Result<Known> {
+    fn project(&mut self, conn: &Connection, count: usize, upto: i64) -> db::Result<Known> {
         if marks::get(conn, What::Projection)? != marks::get(conn, What::Position)? {
             self.projection.forget();
             return Ok(Known::Not);

@@ -1,8 +1,9 @@
 //! How far what follows behind has come, and which code made it.
 
-use rusqlite::{Connection, params};
+use crate::db::{self, Connection, params};
 
-use super::{project, schema, search};
+use super::search;
+use crate::rows::project::{self, PROJECTIONS};
 
 /// Something that follows the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,20 +38,20 @@ impl What {
 }
 
 /// The last row that was followed.
-pub(super) fn get(conn: &Connection, what: What) -> rusqlite::Result<i64> {
+pub(super) fn get(conn: &Connection, what: What) -> db::Result<i64> {
     conn.prepare_cached("SELECT row FROM followed WHERE what = ?1")?
         .query_row(params![what.name()], |row| row.get(0))
 }
 
 /// Writes down how far it has come; in the same transaction as what it has come to.
-pub(super) fn set(conn: &Connection, what: What, row: i64) -> rusqlite::Result<()> {
+pub(super) fn set(conn: &Connection, what: What, row: i64) -> db::Result<()> {
     conn.prepare_cached("UPDATE followed SET row = ?2 WHERE what = ?1")?
         .execute(params![what.name(), row])?;
     Ok(())
 }
 
 /// Drops what other code has made, so that it is made anew.
-pub(super) fn renew(conn: &Connection) -> rusqlite::Result<()> {
+pub(super) fn renew(conn: &Connection) -> db::Result<()> {
     for what in [What::Projection, What::Search] {
         let made: i64 = conn.query_row(
             "SELECT version FROM followed WHERE what = ?1",
@@ -66,7 +67,7 @@ pub(super) fn renew(conn: &Connection) -> rusqlite::Result<()> {
 
 /// Drops everything that follows, and builds anew where rows are: what is served while the rest
 /// follows needs that.
-pub(super) fn reset_all(conn: &Connection) -> rusqlite::Result<()> {
+pub(super) fn reset_all(conn: &Connection) -> db::Result<()> {
     lightly(conn, |conn| {
         conn.execute_batch(
             "DELETE FROM position; DELETE FROM idempotency; \
@@ -81,11 +82,11 @@ pub(super) fn reset_all(conn: &Connection) -> rusqlite::Result<()> {
     })
 }
 
-fn reset(conn: &Connection, what: What) -> rusqlite::Result<()> {
+fn reset(conn: &Connection, what: What) -> db::Result<()> {
     match what {
         What::Position | What::Folded => {}
         What::Projection => {
-            for table in schema::PROJECTIONS {
+            for table in PROJECTIONS {
                 conn.execute_batch(&format!("DELETE FROM {table}"))?;
             }
         }
@@ -100,14 +101,14 @@ fn reset(conn: &Connection, what: What) -> rusqlite::Result<()> {
 
 /// Remembers the number of a thread that is removed: no other may ever have it. What is not in the
 /// journal, such as a share, knows a thread by its number.
-pub(super) fn retire(conn: &Connection, thread: i64) -> rusqlite::Result<()> {
+pub(super) fn retire(conn: &Connection, thread: i64) -> db::Result<()> {
     conn.prepare_cached("UPDATE chore SET value = ?1 WHERE what = 'threads' AND value < ?1")?
         .execute(params![thread])?;
     Ok(())
 }
 
 /// The number of the next thread.
-pub(super) fn next_thread(conn: &Connection) -> rusqlite::Result<i64> {
+pub(super) fn next_thread(conn: &Connection) -> db::Result<i64> {
     conn.query_row(
         "SELECT max(coalesce((SELECT max(num) FROM thread), 0), \
                     (SELECT value FROM chore WHERE what = 'threads')) + 1",
@@ -117,7 +118,7 @@ pub(super) fn next_thread(conn: &Connection) -> rusqlite::Result<i64> {
 }
 
 /// Begins or ends a transaction, without reading the statement again.
-pub(super) fn run(conn: &Connection, statement: &str) -> rusqlite::Result<()> {
+pub(super) fn run(conn: &Connection, statement: &str) -> db::Result<()> {
     conn.prepare_cached(statement)?.execute([]).map(drop)
 }
 
@@ -125,9 +126,10 @@ pub(super) fn run(conn: &Connection, statement: &str) -> rusqlite::Result<()> {
 /// and the next append's commit takes it along.
 pub(super) fn lightly<T>(
     conn: &Connection,
-    run: impl FnOnce(&Connection) -> rusqlite::Result<T>,
-) -> rusqlite::Result<T> {
-    conn.pragma_update(None, "synchronous", "normal")?;
+    run: impl FnOnce(&Connection) -> db::Result<T>,
+) -> db::Result<T> {
+    // Not kept: it is the reading of the statement that changes the setting.
+    conn.execute_batch("PRAGMA synchronous = normal")?;
     let result = self::run(conn, "BEGIN IMMEDIATE").and_then(|()| {
         let made = run(conn)?;
         self::run(conn, "COMMIT")?;
@@ -136,6 +138,6 @@ pub(super) fn lightly<T>(
     if result.is_err() {
         let _ = conn.execute_batch("ROLLBACK");
     }
-    conn.pragma_update(None, "synchronous", "full")?;
+    conn.execute_batch("PRAGMA synchronous = full")?;
     result
 }

@@ -8,7 +8,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::schema;
-use crate::OpenError;
+pub(crate) use super::schema::VERSION;
+use crate::{OpenError, db};
 
 /// Bytes of the write-ahead log that stay when it begins anew.
 const LOG_BYTES: i64 = 64 << 20;
@@ -16,10 +17,10 @@ const LOG_BYTES: i64 = 64 << 20;
 pub(super) const BUSY: Duration = Duration::from_secs(5);
 
 /// The connection that writes, with the schema brought up to date.
-pub(crate) fn writer(path: &Path) -> Result<Connection, OpenError> {
+pub(crate) fn writer(path: &Path) -> Result<db::Connection, OpenError> {
     let mut conn = Connection::open(path).map_err(|cause| failed(path, cause))?;
     match prepare(&mut conn) {
-        Ok(()) => Ok(conn),
+        Ok(()) => Ok(db::Connection::Sqlite(conn)),
         Err(Trouble::Sqlite(cause)) => Err(failed(path, cause)),
         Err(Trouble::Newer(found)) => Err(OpenError::Newer {
             path: path.display().to_string(),
@@ -44,7 +45,7 @@ pub(crate) fn lock(path: &Path) -> Result<File, OpenError> {
 }
 
 /// A connection that reads.
-pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
+pub(crate) fn reader(path: &Path) -> db::Result<db::Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(BUSY)?;
@@ -52,7 +53,7 @@ pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
     conn.pragma_update(None, "temp_store", "memory")?;
     plan_once(&conn)?;
     conn.set_prepared_statement_cache_capacity(64);
-    Ok(conn)
+    Ok(db::Connection::Sqlite(conn))
 }
 
 /// Lets statements keep their plans. By default a statement that compares with a parameter is read
@@ -62,8 +63,8 @@ fn plan_once(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 /// The error of a file that could not be opened.
-pub(crate) fn failed(path: &Path, cause: rusqlite::Error) -> OpenError {
-    OpenError::Storage { path: path.display().to_string(), cause }
+pub(crate) fn failed(path: &Path, cause: impl Into<db::Error>) -> OpenError {
+    OpenError::Storage { path: path.display().to_string(), cause: cause.into() }
 }
 
 enum Trouble {

@@ -3,14 +3,12 @@
 //! Invariant: names change all at once, with what both journals tell of it, or not at all. A
 //! journal keeps its number and its epoch, so a cursor never means another journal's entry.
 
-use rusqlite::{Connection, OptionalExtension as _, params};
-
-use super::read::{find_numbered, find_thread};
 use super::tend::failed;
 use super::writer::{Stop, Writer};
-use crate::{
-    Append, Draft, End, Lineage, Promote, PromoteError, Promoted, TendError, ThreadKey, ThreadRef,
-};
+use crate::db::params;
+use crate::rows::promote::rename;
+use crate::rows::thread::find_thread;
+use crate::{Append, Draft, End, Promote, PromoteError, Promoted, TendError, ThreadKey};
 
 impl Writer {
     /// Changes the names of a branch and of the thread it came from.
@@ -57,26 +55,4 @@ impl Writer {
         self.backlog.forget();
         Ok(Promoted { thread: answer.thread, head: answer.last })
     }
-}
-
-fn rename(conn: &Connection, thread: &ThreadRef, to: &ThreadKey) -> rusqlite::Result<()> {
-    conn.prepare_cached("UPDATE thread SET id = ?2, renamed = renamed + 1 WHERE num = ?1")?
-        .execute(params![thread.num, &*to.id])?;
-    Ok(())
-}
-
-/// The thread of that id, or the one that had it until it was promoted, and where it came from.
-pub(crate) fn lineage(conn: &Connection, key: &ThreadKey) -> rusqlite::Result<Option<Lineage>> {
-    let mut found = conn.prepare_cached(
-        "SELECT t.num, t.id, p.id, t.over IS NOT NULL AND t.over = t.parent FROM thread t \
-         LEFT JOIN thread p ON p.num = t.parent AND p.deleted IS NULL \
-         WHERE t.tenant = ?1 AND (t.id = ?2 OR t.was = ?2) AND t.deleted IS NULL \
-         ORDER BY t.id = ?2 DESC LIMIT 1",
-    )?;
-    let found = found.query_row(params![&*key.tenant, &*key.id], |row| {
-        Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-    });
-    let Some((num, id, parent, promoted)) = found.optional()? else { return Ok(None) };
-    let Some(thread) = find_numbered(conn, num)? else { return Ok(None) };
-    Ok(Some(Lineage { thread, id, parent, promoted }))
 }

@@ -350,23 +350,8 @@ INSERT INTO chore VALUES ('threads', 0);
 ",
 ];
 
-/// Tables that are made from events, in [`super::project`].
-pub(super) const PROJECTIONS: &[&str] = &[
-    "summary",
-    "participant",
-    "label",
-    "task",
-    "inbox",
-    "call",
-    "artifact",
-    "artifact_version",
-    "artifact_early",
-    "usage",
-    "failure",
-];
-
 /// The version this code writes.
-pub(super) const VERSION: i64 = STEPS.len() as i64;
+pub(crate) const VERSION: i64 = STEPS.len() as i64;
 
 /// The version a database has.
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, params};
+use crate::db::{self, Connection, params};
 
 use super::{marks, open};
 
@@ -35,13 +35,13 @@ enum Left {
 impl Left {
     const ALL: [Self; 5] = [Self::Nothing, Self::Words, Self::Merging, Self::Pages, Self::Log];
 
-    fn load(conn: &Connection) -> rusqlite::Result<Self> {
+    fn load(conn: &Connection) -> db::Result<Self> {
         let value = get(conn, "scrub")?;
         let known = usize::try_from(value).ok().and_then(|value| Self::ALL.get(value));
         Ok(known.copied().unwrap_or(Self::Words))
     }
 
-    fn save(self, conn: &Connection) -> rusqlite::Result<()> {
+    fn save(self, conn: &Connection) -> db::Result<()> {
         set(conn, "scrub", self as i64)
     }
 }
@@ -56,12 +56,12 @@ pub(super) enum Scrubbed {
 }
 
 /// Notes that something is to be overwritten, in the transaction that takes it out.
-pub(super) fn want(conn: &Connection) -> rusqlite::Result<()> {
+pub(super) fn want(conn: &Connection) -> db::Result<()> {
     Left::Words.save(conn)
 }
 
 /// Does a part of it.
-pub(super) fn step(conn: &Connection) -> rusqlite::Result<Scrubbed> {
+pub(super) fn step(conn: &Connection) -> db::Result<Scrubbed> {
     match Left::load(conn)? {
         Left::Nothing => return Ok(Scrubbed::All),
         Left::Words => marks::lightly(conn, |conn| {
@@ -92,23 +92,25 @@ enum Merge {
 }
 
 /// Merges the index for about so many pages; a negative number begins anew with all of it.
-fn merge(conn: &Connection, pages: i64) -> rusqlite::Result<Merge> {
-    let before = conn.total_changes();
+fn merge(conn: &Connection, pages: i64) -> db::Result<Merge> {
+    let changes =
+        |conn: &Connection| conn.query_row("SELECT total_changes()", [], |row| row.get::<i64>(0));
+    let before = changes(conn)?;
     conn.prepare_cached("INSERT INTO search (search, rank) VALUES ('merge', ?1)")?
         .execute(params![pages])?;
     // As the documentation has it: fewer than two, and there was nothing to merge.
-    Ok(if conn.total_changes() - before < 2 { Merge::Done } else { Merge::More })
+    Ok(if changes(conn)? - before < 2 { Merge::Done } else { Merge::More })
 }
 
 /// Overwrites the pages that are not used.
-fn pages(conn: &Connection) -> rusqlite::Result<()> {
+fn pages(conn: &Connection) -> db::Result<()> {
     if get(conn, "zeroed")? == 0 {
         // Written by an older version, which left bytes behind in pages that are used, too.
         conn.execute_batch("VACUUM")?;
         return set(conn, "zeroed", 1);
     }
-    let unused: i64 = conn.pragma_query_value(None, "freelist_count", |row| row.get(0))?;
-    let size: i64 = conn.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    let unused: i64 = conn.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
+    let size: i64 = conn.query_row("PRAGMA page_size", [], |row| row.get(0))?;
     marks::lightly(conn, |conn| {
         // Whatever is written next takes them first.
         conn.execute_batch("CREATE TABLE zeroes (bytes BLOB NOT NULL) STRICT")?;
@@ -123,20 +125,22 @@ fn pages(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Copies the write-ahead log back and cuts it off; `false` if someone reads from it.
-fn cut_log(conn: &Connection) -> rusqlite::Result<bool> {
+fn cut_log(conn: &Connection) -> db::Result<bool> {
     // Appends wait for this: who reads for long is not waited for.
-    conn.busy_timeout(SHORT)?;
-    let busy = conn.query_row("PRAGMA wal_checkpoint(truncate)", [], |row| row.get::<_, i64>(0));
-    conn.busy_timeout(open::BUSY)?;
+    let wait =
+        |time: Duration| conn.execute_batch(&format!("PRAGMA busy_timeout = {}", time.as_millis()));
+    wait(SHORT)?;
+    let busy = conn.query_row("PRAGMA wal_checkpoint(truncate)", [], |row| row.get::<i64>(0));
+    wait(open::BUSY)?;
     Ok(busy? == 0)
 }
 
-fn get(conn: &Connection, what: &str) -> rusqlite::Result<i64> {
+fn get(conn: &Connection, what: &str) -> db::Result<i64> {
     conn.prepare_cached("SELECT value FROM chore WHERE what = ?1")?
         .query_row(params![what], |row| row.get(0))
 }
 
-fn set(conn: &Connection, what: &str, value: i64) -> rusqlite::Result<()> {
+fn set(conn: &Connection, what: &str, value: i64) -> db::Result<()> {
     conn.prepare_cached("UPDATE chore SET value = ?2 WHERE what = ?1")?
         .execute(params![what, value])?;
     Ok(())

@@ -23,6 +23,27 @@ pub(super) enum Standing {
     Over(TaskState),
 }
 
+/// What an event says of a task.
+pub(crate) struct Told {
+    pub(crate) task: String,
+    is_new: bool,
+    /// The state that it ended in.
+    pub(crate) over: Option<TaskState>,
+}
+
+/// What an event says of a task's begin or end, if it may say something.
+pub(crate) fn told(event: &[u8]) -> Option<Told> {
+    match Kind::leading(event) {
+        None | Some(Kind::TaskCreated | Kind::TaskComplete | Kind::TaskStatus) => {}
+        Some(_) => return None,
+    }
+    let doc = Doc::parse_bytes(event).ok()?;
+    let event = Event::parse(doc.root())?;
+    let task = event.str("taskId")?.into_owned();
+    let over = TaskState::after(&event).filter(|state| state.is_terminal());
+    Some(Told { task, is_new: event.kind() == Kind::TaskCreated, over })
+}
+
 /// The tasks that began or ended last.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
@@ -38,15 +59,7 @@ impl Tasks {
         event: &[u8],
         before: impl FnOnce(&str) -> Result<Option<TaskState>, E>,
     ) -> Result<(), E> {
-        match Kind::leading(event) {
-            None | Some(Kind::TaskCreated | Kind::TaskComplete | Kind::TaskStatus) => {}
-            Some(_) => return Ok(()),
-        }
-        let Ok(doc) = Doc::parse_bytes(event) else { return Ok(()) };
-        let Some(event) = Event::parse(doc.root()) else { return Ok(()) };
-        let Some(task) = event.str("taskId") else { return Ok(()) };
-        let is_new = event.kind() == Kind::TaskCreated;
-        let over = TaskState::after(&event).filter(|state| state.is_terminal());
+        let Some(Told { task, is_new, over }) = told(event) else { return Ok(()) };
         let known = self.state(thread, &task);
         let now = match (known, over) {
             // The first end counts, and a task does not begin twice.
@@ -60,9 +73,9 @@ impl Tasks {
             (None, None) => return Ok(()),
         };
         if known.is_none() {
-            self.order.push_back((thread, task.clone().into_owned()));
+            self.order.push_back((thread, task.clone()));
         }
-        self.known.entry(thread).or_default().insert(task.into_owned(), now);
+        self.known.entry(thread).or_default().insert(task, now);
         Ok(())
     }
 

@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use rusqlite::params;
-
 use super::catch_up::{self, Caught};
-use super::handle::Command;
-use super::read::find_thread;
 use super::recent::Known;
 use super::writer::Writer;
-use super::{marks, scrub, sweep};
+use super::{marks, scrub};
+use crate::db::{self, params};
+use crate::handle::Command;
+use crate::rows::sweep;
+use crate::rows::thread::find_thread;
 use crate::{End, Progress, TendError, ThreadKey};
 
 /// How long a step of catching up may take that someone waits for.
@@ -149,7 +149,11 @@ impl Writer {
             if catch_up::search(&self.conn, until)? == Caught::More {
                 return Ok(Behind::Something);
             }
-            while sweep::step(&self.conn)? == sweep::Swept::Some {
+            while let Some(thread) = sweep::next(&self.conn)? {
+                marks::lightly(&self.conn, |conn| {
+                    marks::retire(conn, thread)?;
+                    sweep::sweep(conn, thread)
+                })?;
                 if Instant::now() >= until {
                     return Ok(Behind::Something);
                 }
@@ -165,13 +169,13 @@ impl Writer {
                     scrub::Scrubbed::Some => {}
                 }
             }
-            Ok::<_, rusqlite::Error>(Behind::Nothing)
+            Ok::<_, db::Error>(Behind::Nothing)
         };
         self.behind = caught().unwrap_or(Behind::Stuck);
         self.checkpoint();
     }
 }
 
-pub(super) fn failed(error: rusqlite::Error) -> TendError {
+pub(super) fn failed(error: db::Error) -> TendError {
     TendError::Storage(error.to_string())
 }

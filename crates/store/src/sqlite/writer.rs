@@ -8,20 +8,21 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use crate::db::{self, Connection, Optional as _, params};
 
-use super::chain::Links;
 use super::desk::Desk;
 use super::follow::{Backlog, Item, Used};
-use super::handle::{Command, Reply, WriterHandle};
-use super::read::{find_thread, folded, is_live, written_head};
+use super::marks;
 use super::recent::{self, Recent, Row};
 use super::tasks::{Standing, Tasks};
 use super::tend::Behind;
-use super::{lease, marks};
+use crate::handle::{Command, Reply, WriterHandle};
 use crate::live::{Live, Reached};
+use crate::rows::chain::Links;
+use crate::rows::lease;
+use crate::rows::thread::{find_thread, folded, is_live, written_head};
 use crate::{
-    Append, AppendError, Appended, Batch, Branch, Create, Expect, Guard, HashChain, Instead, Key,
+    Append, AppendError, Appended, Batch, Branch, Create, Guard, HashChain, Instead, Key,
     ThreadKey, ThreadRef,
 };
 
@@ -104,16 +105,23 @@ impl Target {
             Self::New(branch) => branch.as_ref().map_or(0, |branch| branch.at),
         }
     }
+
+    fn epoch(&self) -> Option<u64> {
+        match self {
+            Self::There(thread, _) => Some(thread.epoch),
+            Self::New(_) => None,
+        }
+    }
 }
 
 /// Why an append goes no further: its own fault, or the disk's.
 pub(super) enum Stop {
     Refused(AppendError),
-    Failed(rusqlite::Error),
+    Failed(db::Error),
 }
 
-impl From<rusqlite::Error> for Stop {
-    fn from(error: rusqlite::Error) -> Self {
+impl From<db::Error> for Stop {
+    fn from(error: db::Error) -> Self {
         Self::Failed(error)
     }
 }
@@ -127,20 +135,6 @@ impl From<Stop> for AppendError {
     }
 }
 
-/// Whether a thread's head is what an append expects.
-fn expected(expect: Expect, target: &Target) -> Result<(), AppendError> {
-    let head = target.head();
-    let expected = match (expect, target) {
-        (Expect::Anything, _) => return Ok(()),
-        (Expect::Head(expected), _) => expected,
-        (Expect::At(cursor), Target::There(thread, _)) if thread.epoch == cursor.epoch => {
-            cursor.seq
-        }
-        (Expect::At(_), _) => return Err(AppendError::OtherJournal),
-    };
-    if expected == head { Ok(()) } else { Err(AppendError::Conflict { expected, head }) }
-}
-
 impl Writer {
     /// Catches up with what a stopped store left behind, and starts to take appends.
     pub(crate) fn start(
@@ -148,7 +142,7 @@ impl Writer {
         live: Arc<Live>,
         recent: Arc<Recent>,
         chain: HashChain,
-    ) -> rusqlite::Result<WriterHandle> {
+    ) -> db::Result<WriterHandle> {
         marks::renew(&conn)?;
         // Beyond what was ever followed, too: the last rows may have been deleted since.
         let next_row = conn.query_row(
@@ -188,7 +182,7 @@ impl Writer {
             .name("journal".into())
             .spawn(move || own.run())
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
-        Ok(WriterHandle::new(desk, thread))
+        Ok(WriterHandle::at_desk(desk, thread))
     }
 
     /// The appends that wait first and need not be looked at, as many as are committed together.
@@ -422,7 +416,7 @@ impl Writer {
             return Err(Stop::Refused(AppendError::Instead(Instead::Over { state })));
         }
         let head = target.head();
-        expected(append.expect, &target).map_err(Stop::Refused)?;
+        append.expect.check(target.epoch(), head).map_err(Stop::Refused)?;
         let thread = match target {
             Target::There(thread, _) => thread,
             Target::New(branch) => self.create(&append.thread, branch)?,
@@ -459,7 +453,7 @@ impl Writer {
         Ok(Staged { answer, key: append.thread, items })
     }
 
-    fn insert(&self, thread: &ThreadRef, key: Option<&Key>, batch: &Batch) -> rusqlite::Result<()> {
+    fn insert(&self, thread: &ThreadRef, key: Option<&Key>, batch: &Batch) -> db::Result<()> {
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO journal (row, thread, first, last, at, key, digest, body) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -512,14 +506,14 @@ impl Writer {
     }
 
     /// The head of a thread that this commit has not touched.
-    fn head(&self, thread: &ThreadRef) -> rusqlite::Result<u64> {
+    fn head(&self, thread: &ThreadRef) -> db::Result<u64> {
         match self.recent.head(thread.num) {
             Some(head) => Ok(head),
             None => written_head(&self.conn, thread),
         }
     }
 
-    fn create(&mut self, key: &ThreadKey, branch: Option<Branch>) -> rusqlite::Result<ThreadRef> {
+    fn create(&mut self, key: &ThreadKey, branch: Option<Branch>) -> db::Result<ThreadRef> {
         let epoch = RandomState::new().build_hasher().finish() & 0x7fff_ffff;
         let mut insert = self.conn.prepare_cached(
             "INSERT INTO thread (num, tenant, id, epoch, created, parent, fork) \
@@ -537,7 +531,7 @@ impl Writer {
     }
 
     /// What a key was used for.
-    pub(super) fn used(&self, thread: i64, key: &str) -> rusqlite::Result<Option<Used>> {
+    pub(super) fn used(&self, thread: i64, key: &str) -> db::Result<Option<Used>> {
         if let Some(used) = self.backlog.key(thread, key) {
             return Ok(Some(used));
         }
@@ -546,12 +540,7 @@ impl Writer {
              ON j.row = i.row WHERE i.thread = ?1 AND i.key = ?2",
         )?;
         let row = used.query_row(params![thread, key], |row| {
-            Ok((
-                row.get::<_, i64>(0)? as u64,
-                row.get::<_, i64>(1)? as u64,
-                row.get(2)?,
-                row.get(3)?,
-            ))
+            Ok((row.get::<i64>(0)? as u64, row.get::<i64>(1)? as u64, row.get(2)?, row.get(3)?))
         });
         row.optional()
     }
@@ -589,7 +578,7 @@ impl Writer {
     /// anew. Waits for readers only if they have kept it from that for long.
     pub(super) fn checkpoint(&self) {
         let limit = if self.backlog.len() == 0 { CHECKPOINT_IDLE } else { CHECKPOINT_BUSY };
-        let look = |how: &str| -> rusqlite::Result<(i64, i64)> {
+        let look = |how: &str| -> db::Result<(i64, i64)> {
             let mut look = self.conn.prepare_cached(how)?;
             look.query_row([], |row| Ok((row.get(1)?, row.get(2)?)))
         };

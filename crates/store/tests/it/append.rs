@@ -4,6 +4,9 @@ use selvedge_store::{
     Append, AppendError, Create, Draft, Instead, Key, Limits, Options, Store, ThreadKey, ThreadRef,
 };
 
+use super::events::open;
+use super::home::Home;
+
 pub(crate) fn event(text: &str) -> Draft {
     Draft::new(format!("{{\"kind\":\"system\",\"name\":\"{text}\"}}"))
 }
@@ -36,9 +39,8 @@ pub(crate) fn names(store: &Store, thread: &ThreadRef) -> Vec<String> {
 
 #[tokio::test]
 async fn sequences_are_dense_and_survive_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.db");
-    let store = Store::open(&path, Options::default()).unwrap();
+    let Some(home) = Home::new() else { return };
+    let store = home.open();
     let first = Append::new(thread("t"), events(["a", "b"])).creating(Create::IfMissing);
     let first = store.append(first).await.unwrap();
     assert_eq!((first.first, first.last, first.duplicate), (1, 2, false));
@@ -47,7 +49,7 @@ async fn sequences_are_dense_and_survive_a_restart() {
     assert_eq!(names(&store, &second.thread), ["a", "b", "c"]);
     drop(store);
 
-    let store = Store::open(&path, Options::default()).unwrap();
+    let store = home.open();
     let again = store.thread(&thread("t")).unwrap().unwrap();
     assert_eq!(again, second.thread);
     assert_eq!(store.head(&again).unwrap(), 3);
@@ -59,10 +61,9 @@ async fn sequences_are_dense_and_survive_a_restart() {
 
 #[tokio::test]
 async fn a_refused_append_changes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
+    let Some(home) = Home::new() else { return };
     let limits = Limits { events: 3, event_bytes: 64, batch_bytes: 100, ..Limits::default() };
-    let store =
-        Store::open(&folder.path().join("s.db"), Options { limits, ..Options::default() }).unwrap();
+    let store = home.open_with(Options { limits, ..Options::default() });
     let append = |events| Append::new(thread("t"), events);
 
     let refused = store.append(append(events(["a"]))).await;
@@ -92,9 +93,8 @@ async fn a_refused_append_changes_nothing() {
 
 #[tokio::test]
 async fn a_key_makes_a_second_try_harmless() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.db");
-    let mut store = Store::open(&path, Options::default()).unwrap();
+    let Some(home) = Home::new() else { return };
+    let mut store = home.open();
     let append =
         |text, key| Append::new(thread("t"), events([text])).creating(Create::IfMissing).keyed(key);
     let first = store.append(append("a", key("k", 1))).await.unwrap();
@@ -107,7 +107,7 @@ async fn a_key_makes_a_second_try_harmless() {
         store.settle().await.unwrap();
         if round == "followed" {
             drop(store);
-            store = Store::open(&path, Options::default()).unwrap();
+            store = home.open();
         }
     }
     // At the same time, too.
@@ -127,9 +127,8 @@ async fn a_key_makes_a_second_try_harmless() {
 
 #[tokio::test]
 async fn a_branch_shares_its_beginning_without_a_copy() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.db");
-    let mut store = Store::open(&path, Options::default()).unwrap();
+    let Some(home) = Home::new() else { return };
+    let mut store = home.open();
     let root = Append::new(thread("t"), events(["a", "b", "c"])).creating(Create::New);
     let root = store.append(root).await.unwrap().thread;
     let branch = |from: &ThreadRef, at, id, text| {
@@ -153,15 +152,14 @@ async fn a_branch_shares_its_beginning_without_a_copy() {
         store.settle().await.unwrap();
         if round == "followed" {
             drop(store);
-            store = Store::open(&path, Options::default()).unwrap();
+            store = home.open();
         }
     }
 }
 
 #[tokio::test]
 async fn pages_have_at_least_one_entry_and_stay_within_bounds() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
+    let Some((_home, store)) = open() else { return };
     let all = Append::new(thread("t"), events(["a", "b", "c", "d"])).creating(Create::New);
     let thread = store.append(all).await.unwrap().thread;
     let seqs = |after, entries, bytes| {
@@ -176,32 +174,8 @@ async fn pages_have_at_least_one_entry_and_stay_within_bounds() {
 }
 
 #[tokio::test]
-async fn a_newer_file_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.db");
-    drop(Store::open(&path, Options::default()).unwrap());
-    let conn = rusqlite::Connection::open(&path).unwrap();
-    conn.pragma_update(None, "user_version", 999).unwrap();
-    drop(conn);
-    let refused = Store::open(&path, Options::default()).unwrap_err().to_string();
-    assert!(refused.contains("newer version (schema 999"), "{refused}");
-}
-
-#[tokio::test]
-async fn a_file_has_one_store_at_a_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.db");
-    let store = Store::open(&path, Options::default()).unwrap();
-    let second = Store::open(&path, Options::default()).unwrap_err().to_string();
-    assert!(second.contains("open in another process"), "{second}");
-    drop(store);
-    Store::open(&path, Options::default()).unwrap();
-}
-
-#[tokio::test]
 async fn what_is_said_in_the_name_of_a_task_that_ended_is_late() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
+    let Some((_home, store)) = open() else { return };
     let task = |status: &str| {
         Draft::new(format!(r#"{{"kind":"task-status","taskId":"k","status":"{status}"}}"#))
     };

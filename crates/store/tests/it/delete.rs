@@ -1,21 +1,16 @@
 //! A deleted thread is gone; what branched off from it is not.
 
 use selvedge_store::{
-    Append, AppendError, Create, Draft, InboxQuery, Options, Store, TendError, ThreadQuery,
+    Append, AppendError, Create, Draft, InboxQuery, Store, TendError, ThreadQuery,
 };
 
-use crate::append::thread;
-use crate::events::{open, say};
-use crate::projection::check;
+use super::append::thread;
+use super::events::{open, say};
+use super::projection::check;
 
 const SAID: &str = r#"{"kind":"message","author":"u","content":"harvest"}"#;
 const ASKED: &str = r#"{"kind":"input-required","inputId":"i","taskId":"k","prompt":"Sure?"}"#;
 const USED: &str = r#"{"kind":"step-finished","taskId":"k","usage":{"input_tokens":7}}"#;
-
-fn rows(path: &std::path::Path, table: &str) -> i64 {
-    let conn = rusqlite::Connection::open(path).unwrap();
-    conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
-}
 
 async fn branch(store: &Store, from: &str, at: u64, to: &str) -> Result<u64, AppendError> {
     let from = store.thread(&thread(from)).unwrap().unwrap();
@@ -25,8 +20,7 @@ async fn branch(store: &Store, from: &str, at: u64, to: &str) -> Result<u64, App
 
 #[tokio::test]
 async fn a_deleted_thread_is_gone_at_once_and_its_rows_behind() {
-    let (folder, store) = open();
-    let path = folder.path().join("s.db");
+    let Some((home, store)) = open() else { return };
     let first = say(&store, "t", &[SAID, ASKED, USED]).await;
     for _ in 0..500 {
         say(&store, "t", &[SAID]).await;
@@ -63,10 +57,10 @@ async fn a_deleted_thread_is_gone_at_once_and_its_rows_behind() {
     check(&store, &again.thread);
     assert_eq!(store.search("default", "harvest", 9, None).unwrap().items.len(), 1);
     for table in ["journal", "position", "thread", "summary", "participant"] {
-        assert_eq!(rows(&path, table), 1, "{table}");
+        assert_eq!(home.count(table), 1, "{table}");
     }
     for table in ["task", "inbox", "usage"] {
-        assert_eq!(rows(&path, table), 0, "{table}");
+        assert_eq!(home.count(table), 0, "{table}");
     }
     store.rebuild(|_| {}).await.unwrap();
     check(&store, &again.thread);
@@ -74,8 +68,7 @@ async fn a_deleted_thread_is_gone_at_once_and_its_rows_behind() {
 
 #[tokio::test]
 async fn branches_keep_their_shared_past() {
-    let (folder, store) = open();
-    let path = folder.path().join("s.db");
+    let Some((home, store)) = open() else { return };
     say(&store, "t", &[SAID, ASKED]).await;
     say(&store, "t", &[USED, SAID]).await;
     assert_eq!(branch(&store, "t", 3, "f").await, Ok(4));
@@ -96,17 +89,17 @@ async fn branches_keep_their_shared_past() {
         }
     }
     // The first row of the first thread, and one each of the others.
-    assert_eq!((rows(&path, "journal"), rows(&path, "thread")), (3, 4));
+    assert_eq!((home.count("journal"), home.count("thread")), (3, 4));
     store.delete(thread("g")).await.unwrap();
     store.settle().await.unwrap();
-    assert_eq!((rows(&path, "journal"), rows(&path, "thread")), (1, 1));
+    assert_eq!((home.count("journal"), home.count("thread")), (1, 1));
     drop(store);
     // The last rows are gone: new ones must still come after what was followed.
-    let store = Store::open(&path, Options::default()).unwrap();
+    let store = home.open();
     store.delete(thread("f")).await.unwrap();
     store.settle().await.unwrap();
     drop(store);
-    let store = Store::open(&path, Options::default()).unwrap();
+    let store = home.open();
     let new = say(&store, "n", &[SAID]).await;
     store.settle().await.unwrap();
     check(&store, &new.thread);
@@ -115,15 +108,15 @@ async fn branches_keep_their_shared_past() {
 
 #[tokio::test]
 async fn the_number_of_a_removed_thread_is_not_given_again_also_after_a_restart() {
-    let (folder, store) = open();
+    let Some((home, store)) = open() else { return };
     say(&store, "kept", &[SAID]).await;
     let gone = say(&store, "gone", &[SAID]).await.thread;
     store.delete(thread("gone")).await.unwrap();
     // Until its rows are gone, too.
     store.settle().await.unwrap();
-    assert_eq!(rows(&folder.path().join("s.db"), "thread"), 1);
+    assert_eq!(home.count("thread"), 1);
     drop(store);
-    let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
+    let store = home.open();
     let new = say(&store, "new", &[SAID]).await.thread;
     assert!(new.num > gone.num, "{} after {}", new.num, gone.num);
     assert_eq!(store.numbered(gone.num).unwrap(), None);

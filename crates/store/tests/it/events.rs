@@ -1,9 +1,10 @@
 //! Events to try things with: any of those that projections follow, over a few ids.
 
 use proptest::prelude::*;
-use selvedge_store::{Append, Create, Draft, Options, Store};
+use selvedge_store::{Append, Create, Draft, Store};
 
-use crate::append::thread;
+use super::append::thread;
+use super::home::Home;
 
 fn task() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -115,11 +116,11 @@ pub(crate) fn any_event() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A store in a folder that goes with it.
-pub(crate) fn open() -> (tempfile::TempDir, Store) {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
-    (folder, store)
+/// A store, and where it is; none where there is no database to have one in.
+pub(crate) fn open() -> Option<(Home, Store)> {
+    let home = Home::new()?;
+    let store = home.open();
+    Some((home, store))
 }
 
 /// Appends events to a thread, making it if need be.
@@ -127,44 +128,4 @@ pub(crate) async fn say(store: &Store, id: &str, events: &[&str]) -> selvedge_st
     let drafts = events.iter().map(|event| Draft::new((*event).to_owned())).collect();
     let append = Append::new(thread(id), drafts).creating(Create::IfMissing);
     store.append(append).await.unwrap()
-}
-
-/// Everything a file holds that was made from its journal, as text.
-pub(crate) fn dump(path: &std::path::Path) -> Vec<String> {
-    let conn = rusqlite::Connection::open(path).unwrap();
-    conn.execute_batch("CREATE VIRTUAL TABLE temp.words USING fts5vocab(main, search, instance)")
-        .unwrap();
-    let tables = [
-        "position",
-        "idempotency",
-        "followed",
-        "summary",
-        "participant",
-        "label",
-        "task",
-        "inbox",
-        "call",
-        "artifact",
-        "artifact_version",
-        "artifact_early",
-        "usage",
-        "failure",
-        "temp.words",
-    ];
-    let mut out = Vec::new();
-    for table in tables {
-        let mut rows = conn.prepare(&format!("SELECT * FROM {table}")).unwrap();
-        let columns = rows.column_count();
-        let mut rows = rows.query([]).unwrap();
-        let from = out.len();
-        while let Some(row) = rows.next().unwrap() {
-            let values = (0..columns).map(|at| match row.get_ref(at).unwrap() {
-                rusqlite::types::ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
-                other => format!("{other:?}"),
-            });
-            out.push(format!("{table}: {}", values.collect::<Vec<_>>().join(" ")));
-        }
-        out[from..].sort();
-    }
-    out
 }

@@ -5,25 +5,25 @@ use std::sync::Arc;
 use selvedge_protocol::journal::fold::{ArtifactKind, TaskState};
 use selvedge_store::{
     Append, AppendError, Call, Create, Draft, Due, Guard, InboxKind, Instead, Key, Overdue, Store,
-    TendError, ThreadRef, Unfinished, Within,
+    ThreadRef, Unfinished, Within,
 };
 
-use crate::append::thread;
-use crate::events::{open, say};
+use super::append::thread;
+use super::events::{open, say};
 
-const ASK: &str = r#"{"kind":"input-required","taskId":"k","inputId":"i","inputType":"confirmation","prompt":"Sure?"}"#;
-const BEGIN: &str = r#"{"kind":"task-created","taskId":"k","initiator":"user"}"#;
+pub(crate) const ASK: &str = r#"{"kind":"input-required","taskId":"k","inputId":"i","inputType":"confirmation","prompt":"Sure?"}"#;
+pub(crate) const BEGIN: &str = r#"{"kind":"task-created","taskId":"k","initiator":"user"}"#;
 
-fn guarded(id: &str, guard: Guard, events: &[&str]) -> Append {
+pub(crate) fn guarded(id: &str, guard: Guard, events: &[&str]) -> Append {
     let drafts = events.iter().map(|event| Draft::new((*event).to_owned())).collect();
     Append::new(thread(id), drafts).guarded(guard)
 }
 
-fn input(id: &str) -> Guard {
+pub(crate) fn input(id: &str) -> Guard {
     Guard::Open { kind: InboxKind::Input, id: id.into() }
 }
 
-fn answer(n: usize) -> String {
+pub(crate) fn answer(n: usize) -> String {
     format!(r#"{{"kind":"input-received","taskId":"k","inputId":"i","value":{n}}}"#)
 }
 
@@ -44,7 +44,7 @@ fn events(store: &Store, thread: &ThreadRef, kind: &str) -> Vec<u64> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_many_answers_at_once_exactly_one_is_taken_and_the_others_hear_of_it() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     for round in 0..8 {
         let id = format!("t{round}");
         say(&store, &id, &[BEGIN, ASK]).await;
@@ -85,7 +85,7 @@ async fn of_many_answers_at_once_exactly_one_is_taken_and_the_others_hear_of_it(
 
 #[tokio::test]
 async fn a_second_try_under_the_same_key_gets_the_first_answer_and_not_a_refusal() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     say(&store, "t", &[BEGIN, ASK]).await;
     let one = |digest| {
         let key = Key { text: "once".into(), digest: [digest; 32] };
@@ -105,7 +105,7 @@ async fn a_second_try_under_the_same_key_gets_the_first_answer_and_not_a_refusal
 
 #[tokio::test]
 async fn what_is_so_instead_is_told() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     let none = guarded("none", input("i"), &[ASK]);
     assert_eq!(store.append(none.clone()).await, Err(AppendError::NotFound));
     let none = none.creating(Create::IfMissing);
@@ -149,7 +149,7 @@ async fn what_is_so_instead_is_told() {
 
 #[tokio::test]
 async fn tasks_are_found_with_all_that_came_of_them_and_guarded_against_change() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     let made = say(
         &store,
         "t",
@@ -208,7 +208,7 @@ async fn tasks_are_found_with_all_that_came_of_them_and_guarded_against_change()
 
 #[tokio::test]
 async fn a_version_is_written_on_top_of_the_one_that_was_read() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     say(&store, "t", &[BEGIN]).await;
     let write = |version, index: u8, complete: bool| {
         let guard = Guard::Version { artifact: "f".into(), kind: ArtifactKind::File, version };
@@ -225,36 +225,4 @@ async fn a_version_is_written_on_top_of_the_one_that_was_read() {
     let data = Guard::Version { artifact: "f".into(), kind: ArtifactKind::Data, version: 2 };
     let other = instead(store.append(guarded("t", data, &[ASK])).await);
     assert_eq!(other, Instead::OtherKind { kind: ArtifactKind::File });
-}
-
-#[tokio::test]
-async fn while_all_is_built_anew_a_guarded_append_is_told_to_come_again() {
-    let (_folder, store) = open();
-    let said: Vec<String> = (0..500)
-        .map(|n| format!(r#"{{"kind":"message","role":"user","author":"u{n}","content":"{n}"}}"#))
-        .collect();
-    let said: Vec<&str> = said.iter().map(String::as_str).collect();
-    for n in 0..40 {
-        say(&store, &format!("t{n}"), &said).await;
-    }
-    say(&store, "t", &[BEGIN, ASK]).await;
-    tokio::select! {
-        biased;
-        done = store.rebuild(|_| {}) => panic!("{done:?} at once"),
-        () = tokio::task::yield_now() => {}
-    }
-    let there = store.thread(&thread("t")).unwrap().unwrap();
-    assert_eq!(store.fresh(&there).await, Err(TendError::Behind), "rather than half of it");
-    let mut told_behind = false;
-    let answered = loop {
-        match store.append(guarded("t", input("i"), &[answer(1).as_str()])).await {
-            Err(AppendError::Behind) => told_behind = true,
-            other => break other.unwrap(),
-        }
-    };
-    assert!(told_behind, "20,000 events are not projected in one step");
-    assert_eq!(answered.first, 3);
-    store.fresh(&there).await.unwrap();
-    assert_eq!(store.pending(&there).unwrap(), []);
-    assert!(store.question(&there, InboxKind::Input, "i").unwrap().is_some());
 }

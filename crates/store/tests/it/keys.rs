@@ -2,6 +2,8 @@
 
 use selvedge_store::{KeyError, KeyHash, Keys, NewKey};
 
+use super::home::Home;
+
 fn new(name: &str) -> NewKey {
     NewKey {
         name: name.to_owned(),
@@ -13,9 +15,9 @@ fn new(name: &str) -> NewKey {
 
 #[test]
 fn a_key_is_recognised_until_it_is_revoked_and_its_text_is_not_kept() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.db");
-    let (here, there) = (Keys::open(&path).unwrap(), Keys::open(&path).unwrap());
+    let Some(home) = Home::new() else { return };
+    let at = home.address();
+    let (here, there) = (Keys::open(&at).unwrap(), Keys::open(&at).unwrap());
     assert_eq!((there.changes().unwrap(), there.list().unwrap()), (0, vec![]));
     let (first, text) = here.add(new("one"), 1).unwrap();
     let (second, other) = here.add(new("two"), 2).unwrap();
@@ -33,22 +35,18 @@ fn a_key_is_recognised_until_it_is_revoked_and_its_text_is_not_kept() {
     assert!(matches!(here.revoke("none", 7), Err(KeyError::NotFound { .. })));
 
     drop((here, there));
-    for entry in std::fs::read_dir(folder.path()).unwrap() {
-        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
-        let secret = text.trim_start_matches("sk_").as_bytes();
-        assert!(!bytes.windows(secret.len()).any(|window| window == secret));
-    }
+    assert!(!home.holds(text.trim_start_matches("sk_")));
 }
 
 #[tokio::test]
-async fn keys_and_journal_share_a_file_whichever_comes_first() {
-    use selvedge_store::{Append, Create, Draft, Options, Store, ThreadKey};
-    let folder = tempfile::tempdir().unwrap();
-    for (name, keys_first) in [("a.db", true), ("b.db", false)] {
-        let path = folder.path().join(name);
-        let early = keys_first.then(|| Keys::open(&path).unwrap());
-        let store = Store::open(&path, Options::default()).unwrap();
-        let keys = early.unwrap_or_else(|| Keys::open(&path).unwrap());
+async fn keys_and_journal_are_in_one_place_whichever_comes_first() {
+    use selvedge_store::{Append, Create, Draft, ThreadKey};
+    for keys_first in [true, false] {
+        let Some(home) = Home::new() else { return };
+        let at = home.address();
+        let early = keys_first.then(|| Keys::open(&at).unwrap());
+        let store = home.open();
+        let keys = early.unwrap_or_else(|| Keys::open(&at).unwrap());
         keys.add(new("k"), 1).unwrap();
         let append = Append::new(ThreadKey::new("acme", "t"), vec![Draft::new("{\"kind\":\"x\"}")]);
         store.append(append.creating(Create::New)).await.unwrap();

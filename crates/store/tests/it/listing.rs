@@ -4,7 +4,7 @@ use selvedge_store::{
     InboxKind, InboxQuery, Place, ReadError, Scalar, Store, Summary, ThreadQuery, ThreadStatus,
 };
 
-use crate::events::{open, say};
+use super::events::{open, say};
 
 fn ids(items: &[Summary]) -> Vec<&str> {
     items.iter().map(|item| item.id.as_str()).collect()
@@ -25,7 +25,7 @@ fn all(store: &Store, mut query: ThreadQuery) -> Vec<Summary> {
 
 #[tokio::test]
 async fn threads_are_found_by_status_participant_and_metadata() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     for (id, events) in [
         ("a", &[r#"{"kind":"thread-created","metadata":{"team":"blue","n":1.0,"big":true}}"#][..]),
         ("b", &[r#"{"kind":"participant-joined","participantId":"bob"}"#]),
@@ -81,7 +81,7 @@ async fn threads_are_found_by_status_participant_and_metadata() {
 
 #[tokio::test]
 async fn pages_are_stable_while_other_threads_are_updated() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     let made = r#"{"kind":"message","author":"u","content":"made"}"#;
     for i in (0..10_000).step_by(500) {
         let ids: Vec<String> = (i..i + 500).map(|i| i.to_string()).collect();
@@ -135,7 +135,7 @@ async fn pages_are_stable_while_other_threads_are_updated() {
 
 #[tokio::test]
 async fn the_inbox_is_of_all_threads_and_the_oldest_first() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     for i in 0..25 {
         let ask = format!(
             r#"{{"kind":"input-required","inputId":"i","taskId":"k","inputType":"confirmation","prompt":"Sure {i}?","requireUser":{},"expiresAt":"2026-01-01T00:00:00Z"}}"#,
@@ -182,7 +182,7 @@ async fn the_inbox_is_of_all_threads_and_the_oldest_first() {
 
 #[test]
 fn a_made_up_place_is_refused() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     for place in ["", "x", "1", "1.2.3", "1.2 or 1", &"f".repeat(999)] {
         let query =
             ThreadQuery { after: Some(Place::new(place)), ..ThreadQuery::new("default", 1) };

@@ -2,15 +2,15 @@
 
 use std::time::Instant;
 
-use selvedge_store::{Append, Create, Draft, Options, Store};
+use selvedge_store::{Append, Create, Draft};
 
-use crate::append::thread;
+use super::append::thread;
+use super::events::open;
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement"]
 async fn appends_of_many_threads_at_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
+    let Some((_home, store)) = open() else { return };
     for (name, threads, appends) in [("64 threads", 64, 1000), ("4096 threads", 4096, 12)] {
         let begin = Instant::now();
         let writers: Vec<_> = (0..threads)
@@ -46,8 +46,7 @@ async fn appends_of_many_threads_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement"]
 async fn a_branch_of_a_long_thread() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
+    let Some((_home, store)) = open() else { return };
     let delta = r#"{"kind":"content-delta","taskId":"k","agentId":"a","delta":"quick "}"#;
     let drafts = || (0..1000).map(|_| Draft::new(delta)).collect::<Vec<_>>();
     for _ in 0..100 {

@@ -1,20 +1,97 @@
-//! What the store promises.
+//! What the store promises, on both databases: each file of tests is compiled for either, with
+//! another `home` for its stores.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(clippy::duplicate_mod, reason = "the same tests on both databases")]
 
-mod append;
-mod check;
-mod crash;
-mod delete;
-mod events;
-mod guard;
-mod keys;
-mod lease;
-mod listing;
-mod load;
-mod model;
-mod projection;
-mod promote;
-mod rebuild;
-mod retain;
-mod search;
-mod tail;
+mod server;
+
+/// Tables that are made from events.
+const MADE: &[&str] = &[
+    "summary",
+    "participant",
+    "label",
+    "task",
+    "inbox",
+    "call",
+    "artifact",
+    "artifact_version",
+    "artifact_early",
+    "usage",
+    "failure",
+];
+
+mod sqlite {
+    #[path = "../append.rs"]
+    mod append;
+    mod check;
+    mod crash;
+    #[path = "../delete.rs"]
+    mod delete;
+    #[path = "../events.rs"]
+    mod events;
+    mod files;
+    #[path = "../guard.rs"]
+    mod guard;
+    mod home;
+    #[path = "../keys.rs"]
+    mod keys;
+    #[path = "../lease.rs"]
+    mod lease;
+    #[path = "../listing.rs"]
+    mod listing;
+    #[path = "../load.rs"]
+    mod load;
+    #[path = "../model.rs"]
+    mod model;
+    #[path = "../projection.rs"]
+    mod projection;
+    #[path = "../promote.rs"]
+    mod promote;
+    #[path = "../rebuild.rs"]
+    mod rebuild;
+    #[path = "../retain.rs"]
+    mod retain;
+    #[path = "../search.rs"]
+    mod search;
+    #[path = "../tail.rs"]
+    mod tail;
+
+    use super::MADE;
+}
+
+mod postgres {
+    #[path = "../append.rs"]
+    mod append;
+    #[path = "../delete.rs"]
+    mod delete;
+    #[path = "../events.rs"]
+    mod events;
+    #[path = "../guard.rs"]
+    mod guard;
+    mod home;
+    #[path = "../keys.rs"]
+    mod keys;
+    #[path = "../lease.rs"]
+    mod lease;
+    #[path = "../listing.rs"]
+    mod listing;
+    #[path = "../load.rs"]
+    mod load;
+    #[path = "../model.rs"]
+    mod model;
+    mod nodes;
+    #[path = "../projection.rs"]
+    mod projection;
+    #[path = "../promote.rs"]
+    mod promote;
+    #[path = "../rebuild.rs"]
+    mod rebuild;
+    #[path = "../retain.rs"]
+    mod retain;
+    #[path = "../search.rs"]
+    mod search;
+    #[path = "../tail.rs"]
+    mod tail;
+
+    use super::MADE;
+}

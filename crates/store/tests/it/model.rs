@@ -2,19 +2,19 @@
 //! of a few lines. `SELVEDGE_CASES` sets how many are tried.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use selvedge_protocol::journal::Cursor;
 use selvedge_store::{
-    Ahead, Append, AppendError, Create, End, Entry, Expect, Key, Options, Promote, PromoteError,
-    Store, Tail, TendError, ThreadRef,
+    Ahead, Append, AppendError, Create, End, Entry, Expect, Key, Promote, PromoteError, Store,
+    Tail, TendError, ThreadRef,
 };
-use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::append::{event, names, thread};
+use super::append::{event, names, thread};
+use super::home::Home;
+use super::projection::cases;
 
 #[derive(Debug, Clone, Copy)]
 enum Expected {
@@ -218,7 +218,7 @@ struct Reader {
 /// The store and the model, side by side.
 struct Both {
     runtime: Runtime,
-    folder: TempDir,
+    home: Home,
     /// None only while it is opened again.
     store: Option<Store>,
     model: Model,
@@ -226,17 +226,13 @@ struct Both {
 }
 
 impl Both {
-    fn new() -> Self {
+    fn new() -> Option<Self> {
+        let home = Home::new()?;
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let folder = tempfile::tempdir().unwrap();
         let (model, readers) = (Model::default(), BTreeMap::new());
-        let mut both = Self { runtime, folder, store: None, model, readers };
+        let mut both = Self { runtime, home, store: None, model, readers };
         both.restart();
-        both
-    }
-
-    fn path(&self) -> PathBuf {
-        self.folder.path().join("s.db")
+        Some(both)
     }
 
     fn store(&self) -> &Store {
@@ -252,7 +248,7 @@ impl Both {
     fn restart(&mut self) {
         // Tails that someone still holds do not keep a store open.
         self.store = None;
-        self.store = Some(Store::open(&self.path(), Options::default()).unwrap());
+        self.store = Some(self.home.open());
         for reader in self.readers.values_mut() {
             (reader.tail, reader.ended) = (None, None);
         }
@@ -399,7 +395,7 @@ impl Both {
 }
 
 fn run(steps: &[Step]) {
-    let mut both = Both::new();
+    let Some(mut both) = Both::new() else { return };
     for (i, step) in steps.iter().enumerate() {
         both.step(step, &format!("e{i}"));
     }
@@ -415,9 +411,7 @@ fn run(steps: &[Step]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(
-        std::env::var("SELVEDGE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(48)
-    ))]
+    #![proptest_config(cases(48))]
     #[test]
     fn any_sequence_of_operations_does_what_the_model_does(steps in prop::collection::vec(step(), 1..60)) {
         run(&steps);

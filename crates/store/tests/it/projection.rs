@@ -8,12 +8,13 @@ use selvedge_protocol::journal::Event;
 use selvedge_protocol::journal::fold::{ArtifactKind, State, Tokens};
 use selvedge_protocol::json::{Doc, Raw, text};
 use selvedge_store::{
-    Append, Create, Draft, InboxKind, Options, Store, ThreadRef, ThreadStatus, Timed, UsageOrder,
+    Append, Create, Draft, InboxKind, Store, ThreadRef, ThreadStatus, Timed, UsageOrder,
     UsageQuery, WhichVersion,
 };
 
-use crate::append::{event, thread};
-use crate::events::{any_event, dump, open, say};
+use super::append::{event, thread};
+use super::events::{any_event, open, say};
+use super::home::{Home, ONE_OF};
 
 fn fold(store: &Store, thread: &ThreadRef) -> State {
     let mut state = State::new();
@@ -130,9 +131,9 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Takes steps; gives the store, settled, and the threads that are there.
-pub(crate) fn take(path: &std::path::Path, steps: &[Step]) -> (Store, Vec<ThreadRef>) {
+pub(crate) fn take(home: &Home, steps: &[Step]) -> (Store, Vec<ThreadRef>) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let mut store = Store::open(path, Options::default()).unwrap();
+    let mut store = home.open();
     for step in steps {
         match step {
             Step::Append { thread, events } => {
@@ -162,7 +163,7 @@ pub(crate) fn take(path: &std::path::Path, steps: &[Step]) -> (Store, Vec<Thread
             }),
             Step::Restart => {
                 drop(store);
-                store = Store::open(path, Options::default()).unwrap();
+                store = home.open();
             }
         }
     }
@@ -172,9 +173,9 @@ pub(crate) fn take(path: &std::path::Path, steps: &[Step]) -> (Store, Vec<Thread
     (store, threads)
 }
 
-fn cases(or: u32) -> ProptestConfig {
+pub(crate) fn cases(or: u32) -> ProptestConfig {
     let cases = std::env::var("SELVEDGE_CASES").ok().and_then(|n| n.parse().ok());
-    ProptestConfig::with_cases(cases.unwrap_or(or))
+    ProptestConfig::with_cases(cases.unwrap_or(or) / ONE_OF)
 }
 
 proptest! {
@@ -183,16 +184,15 @@ proptest! {
     fn projections_are_what_the_fold_gives_and_a_rebuild_gives_them_again(
         steps in prop::collection::vec(step(), 1..30)
     ) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s.db");
-        let (store, threads) = take(&path, &steps);
+        let Some(home) = Home::new() else { return Ok(()) };
+            let (store, threads) = take(&home, &steps);
         for thread in &threads {
             check(&store, thread);
         }
-        let before = dump(&path);
+        let before = home.dump();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(store.rebuild(|_| {})).unwrap();
-        let after = dump(&path);
+        let after = home.dump();
         let lost: Vec<_> = before.iter().filter(|line| !after.contains(line)).collect();
         let new: Vec<_> = after.iter().filter(|line| !before.contains(line)).collect();
         prop_assert!(lost.is_empty() && new.is_empty(), "lost {lost:#?}, new {new:#?}");
@@ -201,7 +201,7 @@ proptest! {
 
 #[tokio::test]
 async fn a_summary_tells_where_a_thread_stands() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     let mut told = Vec::new();
     for event in [
         r#"{"kind":"thread-created","title":"A title","metadata":{"team":"blue","n":1}}"#,
@@ -229,7 +229,7 @@ async fn a_summary_tells_where_a_thread_stands() {
 
 #[tokio::test]
 async fn usage_by_day_counts_a_shared_past_once() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     let used = r#"{"kind":"step-finished","agentId":"a","model":"m","usage":{"input_tokens":10}}"#;
     let root = say(&store, "t", &[used, used]).await;
     let branch = Append::new(thread("b"), vec![Draft::new(used)])
@@ -249,7 +249,7 @@ async fn usage_by_day_counts_a_shared_past_once() {
 
 #[tokio::test]
 async fn how_long_calls_took_and_what_failed_is_counted_by_whose_it_was() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     let began = r#"{"kind":"step-started","taskId":"k","agentId":"a","model":"m"}"#;
     let used = r#"{"kind":"step-finished","taskId":"k","agentId":"a","model":"m","usage":{"input_tokens":1}}"#;
     let tool = |id: &str, more: &str| {
@@ -308,7 +308,7 @@ async fn how_long_calls_took_and_what_failed_is_counted_by_whose_it_was() {
 
 #[tokio::test]
 async fn hostile_numbers_and_ids_stop_nothing() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     let long = "x".repeat(5000);
     let long = format!(r#"{{"kind":"content-delta","taskId":"{long}","agentId":"{long}"}}"#);
     let many =
@@ -332,8 +332,7 @@ async fn hostile_numbers_and_ids_stop_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn what_follows_comes_by_itself_whenever_appends_come() {
     const ROUNDS: u64 = 120;
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
+    let Some((_home, store)) = open() else { return };
     for round in 1..=ROUNDS {
         let appends = (0..3).map(|n| {
             let store = store.clone();

@@ -1,13 +1,12 @@
 //! A branch takes the place of the thread it came from: names change, journals do not.
 
 use selvedge_store::{
-    Append, Create, Draft, End, Options, Promote, PromoteError, Store, TendError, ThreadKey,
-    ThreadQuery,
+    Append, Create, Draft, End, Promote, PromoteError, Store, TendError, ThreadKey, ThreadQuery,
 };
 
-use crate::append::thread;
-use crate::events::{dump, open, say};
-use crate::projection::check;
+use super::append::thread;
+use super::events::{open, say};
+use super::projection::check;
 
 const TOLD: &str = r#"{"kind":"system","name":"thread.promoted","data":{}}"#;
 
@@ -47,8 +46,7 @@ fn ids(store: &Store) -> Vec<String> {
 
 #[tokio::test]
 async fn names_change_and_journals_stay_through_restarts_rebuilds_and_deletes() {
-    let (folder, store) = open();
-    let path = folder.path().join("s.db");
+    let Some((home, store)) = open() else { return };
     let root = say(&store, "t", &[&said("one"), &said("two")]).await.thread;
     branch(&store, "t", 1, "b").await;
     branch(&store, "b", 2, "c").await;
@@ -80,11 +78,11 @@ async fn names_change_and_journals_stay_through_restarts_rebuilds_and_deletes() 
     for id in ["t", "old", "c"] {
         check(&store, &store.thread(&thread(id)).unwrap().unwrap());
     }
-    let before = dump(&path);
+    let before = home.dump();
     store.rebuild(|_| {}).await.unwrap();
-    assert_eq!(dump(&path), before);
+    assert_eq!(home.dump(), before);
     drop(store);
-    let store = Store::open(&path, Options::default()).unwrap();
+    let store = home.open();
     assert_eq!(texts(&store, "t").len(), 4);
 
     // Asked again by the name it had, the same line is found, and known to be done.
@@ -108,12 +106,12 @@ async fn names_change_and_journals_stay_through_restarts_rebuilds_and_deletes() 
 
 #[tokio::test]
 async fn what_cannot_be_promoted_changes_nothing() {
-    let (folder, store) = open();
+    let Some((home, store)) = open() else { return };
     say(&store, "t", &[&said("one")]).await;
     say(&store, "u", &[&said("two")]).await;
     branch(&store, "t", 1, "b").await;
     store.settle().await.unwrap();
-    let before = dump(&folder.path().join("s.db"));
+    let before = home.dump();
     for (promote, error) in [
         (asked("none", "t", "old"), PromoteError::Tend(TendError::NotFound)),
         (asked("b", "u", "old"), PromoteError::NoBranch { parent: "u".into() }),
@@ -124,13 +122,13 @@ async fn what_cannot_be_promoted_changes_nothing() {
         assert_eq!(store.promote(promote).await, Err(error));
     }
     store.settle().await.unwrap();
-    assert_eq!(dump(&folder.path().join("s.db")), before);
+    assert_eq!(home.dump(), before);
     assert_eq!(texts(&store, "b").len(), 2);
 }
 
 #[tokio::test]
 async fn a_family_is_all_that_came_of_one_thread() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     say(&store, "t", &[&said("one"), &said("two")]).await;
     say(&store, "alone", &[&said("one")]).await;
     branch(&store, "t", 1, "b").await;

@@ -2,37 +2,33 @@
 //! when something else was changed.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use proptest::prelude::*;
 use selvedge_protocol::journal::Event;
 use selvedge_protocol::journal::fold::State;
 use selvedge_protocol::json::Doc;
 use selvedge_store::{
-    Append, AppendError, Branches, Checked, Create, Draft, Erase, HashChain, Options, Redact,
-    RedactError, Redacted, Store, TendError, check,
+    Append, AppendError, Branches, Create, Draft, Erase, HashChain, Options, Redact, RedactError,
+    Redacted, Store, TendError,
 };
 
-use crate::append::thread;
-use crate::events::{any_event, dump, open, say};
+use super::append::thread;
+use super::events::{any_event, open, say};
+use super::home::Home;
+use super::projection::cases;
 
-const SECRET: &str = "xylophonic";
+pub(crate) const SECRET: &str = "xylophonic";
 
-/// Whether bytes stand anywhere in the files of a store.
-fn is_in_files(folder: &Path, bytes: &str) -> bool {
-    let mut files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    files.any(|file| {
-        let text = std::fs::read(&file).unwrap();
-        text.windows(bytes.len()).any(|window| window == bytes.as_bytes())
-    })
+/// What is wrong with where a store is, if that can be said.
+async fn findings(home: &Home) -> Vec<String> {
+    home.checked().await.map(|checked| checked.findings).unwrap_or_default()
 }
 
-async fn checked(path: &Path) -> Checked {
-    let scratch = tempfile::tempdir().unwrap();
-    check(path, scratch.path(), |_, _| {}).await.unwrap()
-}
-
-async fn redact(store: &Store, id: &str, events: &[u64]) -> Result<Redacted, RedactError> {
+pub(crate) async fn redact(
+    store: &Store,
+    id: &str,
+    events: &[u64],
+) -> Result<Redacted, RedactError> {
     let asked = Redact {
         thread: thread(id),
         events: events.to_vec(),
@@ -51,7 +47,7 @@ fn entries(store: &Store, id: &str) -> Vec<(u64, String)> {
 }
 
 /// Says the secret in every way that something is made of.
-async fn spill(store: &Store, id: &str) {
+pub(crate) async fn spill(store: &Store, id: &str) {
     let s = SECRET;
     say(
         store,
@@ -92,7 +88,7 @@ async fn spill(store: &Store, id: &str) {
 
 #[tokio::test]
 async fn what_was_taken_out_of_events_is_nowhere_in_the_files_and_its_receipt_is() {
-    let (folder, store) = open();
+    let Some((home, store)) = open() else { return };
     spill(&store, "t").await;
     for i in 0..300 {
         let other = format!(r#"{{"kind":"message","role":"user","content":"word{i} {i}"}}"#);
@@ -100,7 +96,7 @@ async fn what_was_taken_out_of_events_is_nowhere_in_the_files_and_its_receipt_is
     }
     store.settle().await.unwrap();
     assert_eq!(store.search("default", SECRET, 9, None).unwrap().items.len(), 3);
-    assert!(is_in_files(folder.path(), SECRET));
+    assert!(home.holds(SECRET));
     let tail = store.tail(&store.thread(&thread("t")).unwrap().unwrap()).unwrap();
     let before = tail.rewritten();
 
@@ -134,7 +130,7 @@ async fn what_was_taken_out_of_events_is_nowhere_in_the_files_and_its_receipt_is
     assert!(store.search("default", SECRET, 9, None).unwrap().items.is_empty());
     assert_eq!(store.search("default", "\"it is you see\"", 9, None).unwrap().items.len(), 1);
     assert_eq!(store.search("default", "word77", 9, None).unwrap().items.len(), 1);
-    assert!(!is_in_files(folder.path(), SECRET));
+    assert!(!home.holds(SECRET));
     // States stay: the task is over, the question is open, the file is complete.
     let there = store.thread(&thread("t")).unwrap().unwrap();
     assert_eq!(store.tasks(&there).unwrap().len(), 1);
@@ -149,29 +145,27 @@ async fn what_was_taken_out_of_events_is_nowhere_in_the_files_and_its_receipt_is
     assert_eq!(refused, Err(RedactError::NoEvent { seq: 99, head: 13 }));
     assert_eq!(redact(&store, "no", &[1]).await, Err(TendError::NotFound.into()));
     assert_eq!(say(&store, "t", &[r#"{"kind":"error","message":"m"}"#]).await.first, 14);
-    let path = folder.path().join("s.db");
-    assert_eq!(checked(&path).await.findings, Vec::<String>::new());
+    assert_eq!(findings(&home).await, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn what_a_branch_shares_is_taken_out_of_it_too() {
-    let (folder, store) = open();
+    let Some((home, store)) = open() else { return };
     spill(&store, "t").await;
     let from = store.thread(&thread("t")).unwrap().unwrap();
     let append = Append::new(thread("b"), vec![Draft::new(r#"{"kind":"thread-updated"}"#)]);
     store.append(append.creating(Create::Branch { from, at: 12 })).await.unwrap();
     redact(&store, "b", &[1, 2, 3, 7, 10, 11]).await.unwrap();
     store.scrubbed().await.unwrap();
-    assert!(!is_in_files(folder.path(), SECRET));
+    assert!(!home.holds(SECRET));
     assert_eq!(entries(&store, "t").len(), 12);
     assert_eq!(entries(&store, "b").len(), 14);
-    let path = folder.path().join("s.db");
-    assert_eq!(checked(&path).await.findings, Vec::<String>::new());
+    assert_eq!(findings(&home).await, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn an_erased_thread_leaves_a_receipt_and_nothing_else() {
-    let (folder, store) = open();
+    let Some((home, store)) = open() else { return };
     spill(&store, "t").await;
     say(&store, "other", &[r#"{"kind":"message","role":"user","content":"stays"}"#]).await;
     let from = store.thread(&thread("t")).unwrap().unwrap();
@@ -189,20 +183,19 @@ async fn an_erased_thread_leaves_a_receipt_and_nothing_else() {
     assert_eq!((gone[1].entries, gone[1].by.as_str()), (12, "ops"));
     assert_eq!(gone[1].shared_with, Vec::<String>::new());
     store.scrubbed().await.unwrap();
-    assert!(!is_in_files(folder.path(), SECRET));
+    assert!(!home.holds(SECRET));
     assert_eq!(store.thread(&thread("t")).unwrap(), None);
     let mut kept = store.erasures("default", 9).unwrap();
     kept.reverse();
     assert_eq!(kept, gone);
     assert_eq!(store.erasures("else", 9).unwrap(), []);
     assert_eq!(store.erase(erase(Branches::Stay)).await, Err(TendError::NotFound));
-    let path = folder.path().join("s.db");
-    assert_eq!(checked(&path).await.findings, Vec::<String>::new());
+    assert_eq!(findings(&home).await, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn a_branch_that_stays_is_named_in_the_receipt() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     spill(&store, "t").await;
     let from = store.thread(&thread("t")).unwrap().unwrap();
     let append = Append::new(thread("b"), vec![Draft::new(r#"{"kind":"thread-updated"}"#)]);
@@ -213,28 +206,6 @@ async fn a_branch_that_stays_is_named_in_the_receipt() {
     assert_eq!(gone[0].shared_with, ["b"]);
     store.scrubbed().await.unwrap();
     assert_eq!(entries(&store, "b").len(), 4);
-}
-
-#[tokio::test]
-async fn a_file_of_an_older_version_is_scrubbed_whole() {
-    let (folder, store) = open();
-    spill(&store, "t").await;
-    store.settle().await.unwrap();
-    drop(store);
-    let path = folder.path().join("s.db");
-    let conn = rusqlite::Connection::open(&path).unwrap();
-    conn.execute_batch(&format!(
-        "UPDATE chore SET value = 0 WHERE what = 'zeroed'; PRAGMA secure_delete = off; \
-         CREATE TABLE junk (a); INSERT INTO junk SELECT '{SECRET}' FROM journal; DROP TABLE junk;"
-    ))
-    .unwrap();
-    drop(conn);
-    let store = Store::open(&path, Options::default()).unwrap();
-    let asked =
-        Erase { thread: thread("t"), branches: Branches::Stay, by: "ops".into(), reason: None };
-    store.erase(asked).await.unwrap();
-    store.scrubbed().await.unwrap();
-    assert!(!is_in_files(folder.path(), SECRET));
 }
 
 fn state(events: &[(u64, String)]) -> String {
@@ -273,8 +244,8 @@ async fn fold_all(store: &Store) -> u64 {
 }
 
 /// What is made from a journal, but for how far that has come.
-fn made(path: &Path) -> BTreeSet<String> {
-    dump(path).into_iter().filter(|line| !line.starts_with("followed")).collect()
+fn made(home: &Home) -> BTreeSet<String> {
+    home.dump().into_iter().filter(|line| !line.starts_with("followed")).collect()
 }
 
 fn delta(task: &str, text: &str) -> String {
@@ -283,7 +254,7 @@ fn delta(task: &str, text: &str) -> String {
 
 #[tokio::test]
 async fn finished_pieces_are_folded_and_whoever_stands_between_them_is_told() {
-    let (folder, store) = open();
+    let Some((home, store)) = open() else { return };
     say(&store, "t", &[r#"{"kind":"task-created","taskId":"k","initiator":"user"}"#]).await;
     for text in ["a", "b", "c", "d"] {
         say(&store, "t", &[&delta("k", text)]).await;
@@ -319,13 +290,12 @@ async fn finished_pieces_are_folded_and_whoever_stands_between_them_is_told() {
     assert_eq!(redact(&store, "t", &[5]).await.unwrap().receipt, Some(7));
     assert_eq!(entries(&store, "t")[2].0, 5);
     assert_eq!(say(&store, "t", &[r#"{"kind":"error","message":"m"}"#]).await.first, 8);
-    let path = folder.path().join("s.db");
-    assert_eq!(checked(&path).await.findings, Vec::<String>::new());
+    assert_eq!(findings(&home).await, Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn keys_of_folded_appends_still_give_the_first_answer() {
-    let (_folder, store) = open();
+    let Some((_home, store)) = open() else { return };
     say(&store, "t", &[r#"{"kind":"task-created","taskId":"k","initiator":"user"}"#]).await;
     let keyed = |n: u8| {
         let key = selvedge_store::Key { text: format!("key{n}"), digest: [n; 32] };
@@ -341,7 +311,7 @@ async fn keys_of_folded_appends_still_give_the_first_answer() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(cases(24))]
 
     #[test]
     fn what_is_folded_says_the_same(
@@ -360,9 +330,8 @@ proptest! {
         prop_assume!(!events.is_empty());
         let runtime = tokio::runtime::Runtime::new().unwrap();
         runtime.block_on(async {
-            let (folder, store) = open();
-            let path = folder.path().join("s.db");
-            for some in events.chunks(cut) {
+            let Some((home, store)) = open() else { return };
+                    for some in events.chunks(cut) {
                 let some: Vec<&str> = some.iter().map(String::as_str).collect();
                 say(&store, "t", &some).await;
             }
@@ -372,14 +341,14 @@ proptest! {
             store.append(append.creating(Create::Branch { from: from.clone(), at: fork })).await.unwrap();
             store.settle().await.unwrap();
             let before = [entries(&store, "t"), entries(&store, "b")];
-            let known = made(&path);
+            let known = made(&home);
             fold_all(&store).await;
             store.settle().await.unwrap();
             let after = [entries(&store, "t"), entries(&store, "b")];
             for (before, after) in before.iter().zip(&after) {
                 assert_eq!(state(before), state(after));
             }
-            assert_eq!(made(&path), known);
+            assert_eq!(made(&home), known);
             // From every cursor: the exact rest, or the word that it is not.
             for seq in 0..=events.len() as u64 {
                 let page = store.read(&from, seq, usize::MAX, usize::MAX).unwrap();
@@ -401,55 +370,32 @@ proptest! {
                 }
             }
             drop(store);
-            assert_eq!(checked(&path).await.findings, Vec::<String>::new());
+            assert_eq!(findings(&home).await, Vec::<String>::new());
         });
     }
 }
 
-async fn chained(folder: &Path) -> (std::path::PathBuf, Store) {
-    let path = folder.join("s.db");
-    let options = Options { chain: HashChain::On, ..Options::default() };
-    let store = Store::open(&path, options).unwrap();
+pub(crate) async fn chained(home: &Home) -> Store {
+    let store = home.open_with(Options { chain: HashChain::On, ..Options::default() });
     spill(&store, "t").await;
     say(&store, "u", &[r#"{"kind":"message","role":"user","content":"u"}"#]).await;
-    (path, store)
-}
-
-#[tokio::test]
-async fn a_changed_byte_breaks_the_chain_where_it_stands() {
-    for (damage, said) in [
-        ("UPDATE journal SET body = replace(body, 'you see', 'you sea') WHERE row = 6", "entry 8"),
-        ("UPDATE journal SET body = replace(body, 'on x', 'on y') WHERE row = 1", "entry 1 "),
-        ("UPDATE journal SET body = replace(body, 'tell', 'told') WHERE row = 1", "entry 3 "),
-        ("UPDATE journal SET at = at + 1 WHERE row = 4", "entry 6 "),
-        ("UPDATE chain SET bodies = zeroblob(32) WHERE row = 5", "entry 7 has a link"),
-        ("UPDATE chain SET before = zeroblob(32) WHERE row = 5", "entry 7 does not follow"),
-    ] {
-        let folder = tempfile::tempdir().unwrap();
-        let (path, store) = chained(folder.path()).await;
-        store.settle().await.unwrap();
-        drop(store);
-        let found = checked(&path).await;
-        assert_eq!((found.findings, found.chained), (Vec::new(), 13));
-        rusqlite::Connection::open(&path).unwrap().execute_batch(damage).unwrap();
-        let found = checked(&path).await.findings;
-        assert!(found.first().is_some_and(|first| first.contains(said)), "{damage}: {found:?}");
-    }
+    store
 }
 
 #[tokio::test]
 async fn the_chain_holds_through_restarts_redaction_and_folding() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, store) = chained(folder.path()).await;
-    drop(store);
-    let store = Store::open(&path, Options { chain: HashChain::On, ..Options::default() }).unwrap();
+    let Some(home) = Home::new() else { return };
+    drop(chained(&home).await);
+    let store = home.open_with(Options { chain: HashChain::On, ..Options::default() });
     say(&store, "t", &[r#"{"kind":"error","message":"m"}"#]).await;
     redact(&store, "t", &[1, 3]).await.unwrap();
     assert_eq!(fold_all(&store).await, 1);
     redact(&store, "t", &[8]).await.unwrap();
     store.scrubbed().await.unwrap();
-    let found = checked(&path).await;
-    assert_eq!((found.findings, found.chained), (Vec::new(), 16));
+    if let Some(found) = home.checked().await {
+        assert_eq!((found.findings, found.chained), (Vec::new(), 16));
+    }
+    store.fresh(&store.thread(&thread("t")).unwrap().unwrap()).await.unwrap();
     let there = store.thread(&thread("t")).unwrap().unwrap();
     let all = store.chained(&there, 0, usize::MAX).unwrap();
     assert_eq!(all.len(), 14);
@@ -458,25 +404,15 @@ async fn the_chain_holds_through_restarts_redaction_and_folding() {
     for two in all.windows(2) {
         assert_eq!(two[0].links.unwrap().1, two[1].links.unwrap().0);
     }
-    drop(store);
-    // What stands there instead is looked at, too.
-    let conn = rusqlite::Connection::open(&path).unwrap();
-    conn.execute_batch("UPDATE journal SET body = replace(body, 'user', 'tool') WHERE row = 1")
-        .unwrap();
-    drop(conn);
-    let found = checked(&path).await.findings;
-    assert!(found.first().is_some_and(|first| first.contains("entry 3 ")), "{found:?}");
 }
 
 #[tokio::test]
 async fn without_the_chain_nothing_is_written_for_it() {
-    let (folder, store) = open();
+    let Some((home, store)) = open() else { return };
     spill(&store, "t").await;
     redact(&store, "t", &[1]).await.unwrap();
     drop(store);
-    let conn = rusqlite::Connection::open(folder.path().join("s.db")).unwrap();
     for table in ["chain", "instead"] {
-        let count = format!("SELECT count(*) FROM {table}");
-        assert_eq!(conn.query_row(&count, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+        assert_eq!(home.count(table), 0, "{table}");
     }
 }

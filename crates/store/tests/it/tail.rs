@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge_store::{Ahead, Append, Create, Options, Store, Tail, ThreadRef};
+use selvedge_store::{Ahead, Append, Create, Store, Tail, ThreadRef};
 
-use crate::append::{event, thread};
+use super::append::{event, thread};
+use super::events::open;
 
 /// Reads on from `seen` until `upto`, as a reader does: the ring, else the journal, else waiting.
 async fn follow(store: &Store, thread: &ThreadRef, tail: &Arc<Tail>, upto: u64, slow: u64) {
@@ -45,8 +46,7 @@ async fn follow(store: &Store, thread: &ThreadRef, tail: &Arc<Tail>, upto: u64, 
 async fn readers_see_everything_once_and_in_order() {
     const WRITERS: u64 = 8;
     const EACH: u64 = 500;
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(&folder.path().join("s.db"), Options::default()).unwrap();
+    let Some((_home, store)) = open() else { return };
     let first = Append::new(thread("t"), vec![event("x")]).creating(Create::New);
     let of = store.append(first).await.unwrap().thread;
     let upto = 1 + WRITERS * EACH;

@@ -1,0 +1,263 @@
+//! What is made from the journal behind the acknowledgement, thread by thread.
+//!
+//! Invariant: how far a thread was followed is written with what that came to, under a lock of its
+//! own. So any node can follow any thread, and following again changes nothing.
+
+use sqlx_postgres::PgArguments;
+
+use super::Client;
+use super::search::{self, Tokens};
+use super::threads::add;
+use crate::db::{self, Connection, Optional as _, Row, params};
+use crate::rows::project::{self, PROJECTIONS, Projection};
+use crate::rows::text::Place;
+use crate::rows::thread::rows_after;
+
+/// Rows of the journal that one step follows.
+const ROWS: usize = 1000;
+/// Rows that are followed for one guard; more take too long for those who wait behind it.
+const GUARD_ROWS: usize = 20_000;
+/// Threads that are followed in one transaction.
+pub(super) const THREADS: usize = 64;
+
+/// Whether all was followed that there was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reached {
+    All,
+    Part,
+}
+
+/// How far a thread was followed.
+struct Mark {
+    thread: i64,
+    projected: u64,
+    searched: u64,
+}
+
+/// Brings what is known of one thread up to date, inside a transaction.
+pub(super) fn fully(conn: &Connection, thread: i64) -> db::Result<Reached> {
+    let find = conn
+        .prepare_cached(
+            "SELECT thread, projected, searched FROM followed WHERE thread = ?1 FOR UPDATE",
+        )?
+        .query_row(params![thread], Mark::read)
+        .optional()?;
+    let Some(mut mark) = find else { return Ok(Reached::All) };
+    let reached = mark.advance(conn, None, GUARD_ROWS)?;
+    mark.save(conn)?;
+    Ok(reached)
+}
+
+/// Follows some threads for a while, in one transaction of its own; those that have more to follow.
+pub(super) fn some(
+    conn: &Connection,
+    client: &Client,
+    tokens: &Tokens,
+    threads: &[i64],
+) -> db::Result<Vec<i64>> {
+    conn.together(|conn| {
+        // It can be done again.
+        conn.execute_batch("SET LOCAL synchronous_commit = off")?;
+        let mut arguments = PgArguments::default();
+        add(&mut arguments, threads.to_vec())?;
+        let found = client.rows(
+            "SELECT f.thread, f.projected, f.searched, t.tenant FROM followed f \
+             LEFT JOIN thread t ON t.num = f.thread AND t.deleted IS NULL \
+             WHERE f.thread = ANY($1) ORDER BY f.thread FOR UPDATE OF f",
+            arguments,
+        )?;
+        let mut marks = Vec::with_capacity(found.len());
+        let mut more = Vec::new();
+        for row in found.into_iter().map(Row::Postgres) {
+            let mut mark = Mark::read(&row)?;
+            let words = Words { tokens, tenant: row.get(3)? };
+            if mark.advance(conn, Some(&words), ROWS)? == Reached::Part {
+                more.push(mark.thread);
+            }
+            marks.push(mark);
+        }
+        save(client, &marks)?;
+        Ok(more)
+    })
+}
+
+/// Writes down how far threads were followed.
+fn save(client: &Client, marks: &[Mark]) -> db::Result<()> {
+    let list = |pick: fn(&Mark) -> i64| -> Vec<i64> { marks.iter().map(pick).collect() };
+    let mut arguments = PgArguments::default();
+    add(&mut arguments, list(|mark| mark.thread))?;
+    add(&mut arguments, list(|mark| mark.projected as i64))?;
+    add(&mut arguments, list(|mark| mark.searched as i64))?;
+    client.run(
+        "UPDATE followed f SET projected = n.projected, searched = n.searched \
+         FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS n (thread, projected, searched) \
+         WHERE f.thread = n.thread",
+        arguments,
+    )?;
+    Ok(())
+}
+
+/// What it takes to index words: what a word is, and whose they are, unless the thread is deleted.
+struct Words<'t> {
+    tokens: &'t Tokens,
+    tenant: Option<String>,
+}
+
+impl Mark {
+    /// A row as `thread, projected, searched`.
+    fn read(row: &Row<'_>) -> db::Result<Self> {
+        let (projected, searched) = (row.get::<i64>(1)? as u64, row.get::<i64>(2)? as u64);
+        Ok(Self { thread: row.get(0)?, projected, searched })
+    }
+
+    /// Follows rows, up to so many. Words are found later where nobody asks for them now.
+    fn advance(
+        &mut self,
+        conn: &Connection,
+        words: Option<&Words<'_>>,
+        most: usize,
+    ) -> db::Result<Reached> {
+        let mut projection = Projection::default();
+        let from = match words {
+            Some(_) => self.projected.min(self.searched),
+            None => self.projected,
+        };
+        let mut left = most;
+        rows_after(conn, self.thread, from, |row, batch| {
+            if left == 0 {
+                return Ok(false);
+            }
+            left -= 1;
+            if batch.last() > self.projected {
+                projection.apply(conn, self.thread, batch)?;
+                self.projected = batch.last();
+            }
+            if let Some(Words { tokens, tenant }) = words
+                && batch.last() > self.searched
+            {
+                if let Some(tenant) = tenant {
+                    let first = Place { thread: self.thread, seq: batch.first };
+                    search::add(conn, tokens, row, tenant, first, &batch.body())?;
+                }
+                self.searched = batch.last();
+            }
+            Ok::<_, db::Error>(true)
+        })?;
+        projection.write(conn)?;
+        Ok(if left == 0 { Reached::Part } else { Reached::All })
+    }
+
+    fn save(&self, conn: &Connection) -> db::Result<()> {
+        conn.prepare_cached("UPDATE followed SET projected = ?2, searched = ?3 WHERE thread = ?1")?
+            .execute(params![self.thread, self.projected as i64, self.searched as i64])?;
+        Ok(())
+    }
+}
+
+fn tenant(conn: &Connection, thread: i64) -> db::Result<Option<String>> {
+    conn.prepare_cached("SELECT tenant FROM thread WHERE num = ?1 AND deleted IS NULL")?
+        .query_row(params![thread], |row| row.get(0))
+        .optional()
+}
+
+/// Threads of which not all was followed, up to so many.
+pub(super) fn behind(conn: &Connection, most: usize) -> db::Result<Vec<i64>> {
+    let mut find = conn.prepare_cached(
+        "SELECT t.num FROM thread t JOIN followed f ON f.thread = t.num \
+         WHERE t.deleted IS NULL AND (f.projected < t.head OR f.searched < t.head) \
+         ORDER BY t.num LIMIT ?1",
+    )?;
+    let found = find.query_map(params![most as i64], |row| row.get(0))?;
+    found.collect()
+}
+
+/// Entries that were followed by everything, of all.
+pub(super) fn progress(conn: &Connection) -> db::Result<crate::Progress> {
+    conn.query_row(
+        "SELECT CAST(coalesce(sum((f.projected + f.searched) / 2), 0) AS bigint), \
+             CAST(coalesce(sum(t.head), 0) AS bigint) \
+         FROM thread t JOIN followed f ON f.thread = t.num WHERE t.deleted IS NULL",
+        [],
+        |row| {
+            let (done, total) =
+                (row.get::<i64>(0)?.max(0) as u64, row.get::<i64>(1)?.max(1) as u64);
+            // That all is done is said by whoever has nothing left to do.
+            Ok(crate::Progress { done: done.min(total - 1), total })
+        },
+    )
+}
+
+/// Drops what follows of some threads, inside a transaction, so that it is made anew.
+pub(super) fn forget(conn: &Connection, threads: &[i64]) -> db::Result<()> {
+    for thread in threads {
+        for table in PROJECTIONS.iter().chain(&["search"]) {
+            conn.prepare_cached(&format!("DELETE FROM {table} WHERE thread = ?1"))?
+                .execute(params![thread])?;
+        }
+        conn.prepare_cached("UPDATE followed SET projected = 0, searched = 0 WHERE thread = ?1")?
+            .execute(params![thread])?;
+    }
+    Ok(())
+}
+
+/// Makes what follows of a thread anew, inside a transaction.
+pub(super) fn anew(conn: &Connection, tokens: &Tokens, thread: i64) -> db::Result<()> {
+    forget(conn, &[thread])?;
+    let Some(tenant) = tenant(conn, thread)? else { return Ok(()) };
+    let words = Words { tokens, tenant: Some(tenant) };
+    let mut mark = Mark { thread, projected: 0, searched: 0 };
+    while mark.advance(conn, Some(&words), usize::MAX)? == Reached::Part {}
+    mark.save(conn)
+}
+
+/// Drops everything that follows.
+pub(super) fn reset(conn: &Connection) -> db::Result<()> {
+    conn.together(|conn| {
+        drop_projections(conn)?;
+        drop_words(conn)
+    })
+}
+
+/// Drops what other code has made, so that it is made anew.
+pub(super) fn renew(conn: &Connection) -> db::Result<()> {
+    let made = |what: &str| {
+        conn.query_row("SELECT version FROM made WHERE what = ?1", params![what], |row| {
+            row.get::<i64>(0)
+        })
+        .optional()
+    };
+    let (projection, search) = (made("projection")?, made("search")?);
+    if projection == Some(project::VERSION) && search == Some(search::VERSION) {
+        return Ok(());
+    }
+    conn.together(|conn| {
+        if projection != Some(project::VERSION) {
+            drop_projections(conn)?;
+        }
+        if search != Some(search::VERSION) {
+            drop_words(conn)?;
+        }
+        Ok(())
+    })
+}
+
+fn drop_projections(conn: &Connection) -> db::Result<()> {
+    conn.execute_batch(&format!("TRUNCATE {}", PROJECTIONS.join(", ")))?;
+    conn.execute("UPDATE followed SET projected = 0 WHERE projected <> 0", [])?;
+    note_made(conn, "projection", project::VERSION)
+}
+
+fn drop_words(conn: &Connection) -> db::Result<()> {
+    conn.execute_batch("TRUNCATE search")?;
+    conn.execute("UPDATE followed SET searched = 0 WHERE searched <> 0", [])?;
+    note_made(conn, "search", search::VERSION)
+}
+
+fn note_made(conn: &Connection, what: &str, version: i64) -> db::Result<()> {
+    conn.execute(
+        "INSERT INTO made (what, version) VALUES (?1, ?2) \
+         ON CONFLICT (what) DO UPDATE SET version = ?2",
+        params![what, version],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Making the tables, and bringing those of an older version up to date.
+//!
+//! Invariant: each step is taken once, by one node, all of it or nothing.
+
+use super::Client;
+use crate::db::{self, Connection, params};
+use crate::{Address, OpenError};
+
+/// The steps, in order; their numbers are in a table.
+const STEPS: &[(&str, &str)] = &[("journal", include_str!("migrations/0001_journal.sql"))];
+/// What nodes that begin at the same time wait for each other by.
+const LOCK: i64 = 0x7365_6c76_6564_6765;
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS migration \
+     (step bigint PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now())";
+
+/// Why a database could not be opened.
+pub(crate) enum Trouble {
+    Storage(db::Error),
+    Newer(i64),
+    Encoding(String),
+    Thread(std::io::Error),
+}
+
+impl From<db::Error> for Trouble {
+    fn from(error: db::Error) -> Self {
+        Self::Storage(error)
+    }
+}
+
+impl Trouble {
+    /// The error of a database at an address.
+    pub(crate) fn at(self, address: &Address) -> OpenError {
+        let path = address.to_string();
+        match self {
+            Self::Storage(cause) => OpenError::Storage { path, cause },
+            Self::Newer(found) => OpenError::Newer { path, found, known: STEPS.len() as i64 },
+            Self::Encoding(found) => OpenError::Encoding { path, found },
+            Self::Thread(error) => OpenError::Thread(error),
+        }
+    }
+}
+
+/// Connects, and makes what is missing.
+pub(super) fn open(url: &str) -> Result<Connection, Trouble> {
+    let conn = Connection::Postgres(Client::open(url)?);
+    let encoding: String =
+        conn.query_row("SELECT current_setting('server_encoding')", [], |row| row.get(0))?;
+    if encoding != "UTF8" {
+        return Err(Trouble::Encoding(encoding));
+    }
+    let known = STEPS.len() as i64;
+    let found = taken(&conn)?;
+    if found > known {
+        return Err(Trouble::Newer(found));
+    }
+    if found < known {
+        conn.together(take_all)?;
+    }
+    Ok(conn)
+}
+
+/// The same, for whoever has an error of another kind to tell.
+pub(crate) fn prepared(url: &str) -> db::Result<Connection> {
+    match open(url) {
+        Ok(conn) => Ok(conn),
+        Err(Trouble::Storage(error)) => Err(error),
+        Err(other) => {
+            let told = other.at(&Address::Postgres(url.into())).to_string();
+            Err(sqlx_core::Error::InvalidArgument(told).into())
+        }
+    }
+}
+
+/// Makes what is missing in a database; how many steps it has taken in all.
+pub(crate) fn migrate(address: &Address, url: &str) -> Result<i64, OpenError> {
+    open(url).map(|_| STEPS.len() as i64).map_err(|trouble| trouble.at(address))
+}
+
+/// How many steps were taken.
+fn taken(conn: &Connection) -> db::Result<i64> {
+    let is_there: bool =
+        conn.query_row("SELECT to_regclass('migration') IS NOT NULL", [], |row| row.get(0))?;
+    if !is_there {
+        return Ok(0);
+    }
+    conn.query_row("SELECT coalesce(max(step), 0) FROM migration", [], |row| row.get(0))
+}
+
+/// Takes the steps that nobody has taken, inside a transaction.
+fn take_all(conn: &Connection) -> db::Result<()> {
+    conn.query_row("SELECT pg_advisory_xact_lock(?1) IS NULL", params![LOCK], |_| Ok(()))?;
+    conn.execute_batch(TABLE)?;
+    let found = usize::try_from(taken(conn)?).unwrap_or(0);
+    for (step, (name, sql)) in STEPS.iter().enumerate().skip(found) {
+        conn.execute_batch(sql)?;
+        conn.execute(
+            "INSERT INTO migration (step, name) VALUES (?1, ?2)",
+            params![step as i64 + 1, name],
+        )?;
+    }
+    Ok(())
+}

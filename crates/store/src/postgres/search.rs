@@ -1,0 +1,190 @@
+//! Words in PostgreSQL's index. What a word is, and whether they stand as asked, is decided by
+//! SQLite's index of the one text: the two databases find the same.
+//!
+//! Invariant: whatever the text of an event matches, the words of the text are in its row, so no
+//! match is missed; what does not match after all is passed over.
+
+use rusqlite::params as sqlite_params;
+use sqlx_postgres::PgArguments;
+
+use super::Client;
+use super::threads::add as argue;
+use crate::ReadError;
+use crate::db::{self, Connection, Optional as _, params};
+use crate::query::{Found, Listed, Place as Page};
+use crate::rows::query::search::{Shown, Term, expression, limit as most, located, visible};
+use crate::rows::text::Place;
+use crate::rows::words::{number, place, tenant_word, words};
+
+/// Counts the changes to what the index holds: another number makes it anew.
+pub(super) const VERSION: i64 = 1;
+/// Bytes of a word that are kept; PostgreSQL takes no longer ones. What is looked for is shorter.
+const WORD_BYTES: usize = 2000;
+/// Rows of the index that are looked at together.
+const ROWS: i64 = 256;
+
+/// Finds the words of a text.
+pub(super) struct Tokens {
+    shown: Shown,
+}
+
+impl Tokens {
+    pub(super) fn new() -> db::Result<Self> {
+        let shown = Shown::new()?;
+        shown
+            .file()
+            .execute_batch("CREATE VIRTUAL TABLE temp.word USING fts5vocab(temp, shown, row)")?;
+        Ok(Self { shown })
+    }
+
+    /// The words of a text, each once.
+    fn of(&self, text: &str) -> db::Result<Vec<String>> {
+        self.shown.put(text)?;
+        let mut find = self.shown.file().prepare_cached("SELECT term FROM temp.word")?;
+        let found = find.query_map([], |row| row.get::<_, String>(0))?;
+        Ok(found.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// The words of a text in the order they stand in.
+    fn in_order(&self, text: &str) -> db::Result<Vec<String>> {
+        self.shown.put(text)?;
+        let file = self.shown.file();
+        file.execute_batch(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.place \
+             USING fts5vocab(temp, shown, instance)",
+        )?;
+        let mut find = file.prepare_cached("SELECT term FROM temp.place ORDER BY offset")?;
+        let found = find.query_map(sqlite_params![], |row| row.get::<_, String>(0))?;
+        Ok(found.collect::<rusqlite::Result<_>>()?)
+    }
+}
+
+/// Adds a row of the journal, which begins at a place.
+pub(super) fn add(
+    conn: &Connection,
+    tokens: &Tokens,
+    row: i64,
+    tenant: &str,
+    first: Place,
+    body: &str,
+) -> db::Result<()> {
+    let Connection::Postgres(client) = conn else { return Ok(()) };
+    for (line, event) in body.split('\n').enumerate() {
+        // The source behind the event is no part of it.
+        let event = event.split('\t').next().unwrap_or_default();
+        let place = Place { seq: first.seq + line as u64, ..first };
+        if let Some(words) = words(conn, place, event)?
+            && let Some(number) = number(row, line)
+        {
+            let mut list: Vec<String> = tokens.of(&words)?.into_iter().map(cut).collect();
+            list.push(of_tenant(tenant));
+            write(client, number, place, list)?;
+        }
+    }
+    Ok(())
+}
+
+fn write(client: &Client, number: i64, place: Place, words: Vec<String>) -> db::Result<()> {
+    let mut arguments = PgArguments::default();
+    argue(&mut arguments, number)?;
+    argue(&mut arguments, place.thread)?;
+    argue(&mut arguments, place.seq as i64)?;
+    argue(&mut arguments, words)?;
+    client.run(
+        "INSERT INTO search (rowid, thread, seq, words) \
+         VALUES ($1, $2, $3, array_to_tsvector($4::text[])) ON CONFLICT DO NOTHING",
+        arguments,
+    )?;
+    Ok(())
+}
+
+/// A tenant as a word that no text has.
+fn of_tenant(tenant: &str) -> String {
+    cut(format!("={}", tenant_word(tenant)))
+}
+
+fn cut(mut word: String) -> String {
+    if word.len() > WORD_BYTES {
+        word.truncate(word.floor_char_boundary(WORD_BYTES));
+    }
+    word
+}
+
+/// What must be in the index for all terms to be in a text; none if no word is asked for.
+fn needed(tokens: &Tokens, tenant: &str, terms: &[Term]) -> db::Result<Option<String>> {
+    let quoted = |word: &str| format!("'{}'", word.replace('\\', "\\\\").replace('\'', "''"));
+    let mut all = vec![quoted(&of_tenant(tenant))];
+    for term in terms {
+        let words = tokens.in_order(&term.text)?;
+        let count = words.len();
+        for (i, word) in words.into_iter().enumerate() {
+            let is_open = term.is_beginning && i + 1 == count;
+            all.push(format!("{}{}", quoted(&cut(word)), if is_open { ":*" } else { "" }));
+        }
+    }
+    Ok((all.len() > 1).then(|| all.join(" & ")))
+}
+
+/// Events whose text has all the words.
+pub(crate) fn search(
+    conn: &Connection,
+    tenant: &str,
+    terms: &[Term],
+    limit: usize,
+    after: Option<&Page>,
+) -> Result<Listed<Found>, ReadError> {
+    let [mut before] = after.map_or(Ok([i64::MAX]), Page::numbers)?;
+    let tokens = Tokens::new()?;
+    let mut listed = Listed::default();
+    let Some(needed) = needed(&tokens, tenant, terms)? else { return Ok(listed) };
+    let (expression, limit) = (expression(terms), most(limit));
+    loop {
+        let mut find = conn.prepare_cached(
+            "SELECT rowid, thread, seq FROM search \
+             WHERE words @@ CAST(?1 AS tsquery) AND rowid < ?2 ORDER BY rowid DESC LIMIT ?3",
+        )?;
+        let rows = find.query_map(params![needed, before, ROWS], |row| {
+            Ok((row.get::<i64>(0)?, row.get::<i64>(1)?, row.get::<i64>(2)?))
+        })?;
+        let rows = rows.collect::<db::Result<Vec<_>>>()?;
+        let count = rows.len() as i64;
+        for (number, thread, seq) in rows {
+            if listed.items.len() == limit {
+                listed.next = Some(Page::of([before]));
+                return Ok(listed);
+            }
+            let at = Place { thread, seq: seq as u64 };
+            listed.items.extend(found(conn, &tokens, tenant, &expression, number, at)?);
+            before = number;
+        }
+        if count < ROWS {
+            return Ok(listed);
+        }
+    }
+}
+
+/// The event of a number in the index, if its text matches.
+fn found(
+    conn: &Connection,
+    tokens: &Tokens,
+    tenant: &str,
+    expression: &str,
+    number: i64,
+    at: Place,
+) -> Result<Option<Found>, ReadError> {
+    let (row, line) = place(number);
+    let mut find = conn.prepare_cached(
+        "SELECT t.id, j.first, j.at, j.body, t.num, s.title FROM journal j \
+         JOIN thread t ON t.num = j.thread LEFT JOIN summary s ON s.thread = t.num \
+         WHERE j.thread = ?3 AND j.last >= ?4 AND j.row = ?1 AND t.tenant = ?2 \
+             AND t.deleted IS NULL ORDER BY j.last LIMIT 1",
+    )?;
+    let row =
+        find.query_row(params![row, tenant, at.thread, at.seq as i64], |row| located(row, line));
+    let Some(located) = row.optional()? else { return Ok(None) };
+    let Some(event) = located.event(line) else { return Ok(None) };
+    let Some(words) = words(conn, located.place, event)? else { return Ok(None) };
+    let Some(snippet) = tokens.shown.snippet(expression, &words)? else { return Ok(None) };
+    let visibility = visible(event);
+    Ok(Some(located.found(visibility, snippet)))
+}

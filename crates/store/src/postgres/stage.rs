@@ -1,0 +1,598 @@
+//! Judging appends and writing them, inside one transaction.
+//!
+//! All threads of the group are locked first, in one statement. What is known of them then holds
+//! until the commit; what the group itself changes is kept beside it. Only what was accepted is
+//! written, all of it together.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::Arc;
+
+use selvedge_protocol::journal::fold::TaskState;
+use sqlx_postgres::PgArguments;
+
+use super::text::stored;
+use super::threads::{Lock, add, live_head, lock, now};
+use super::{Client, follow};
+use crate::db::{self, Connection, Row, params};
+use crate::rows::chain::Links;
+use crate::rows::project::fits;
+use crate::rows::thread::folded;
+use crate::rows::{guard, lease};
+use crate::sqlite::tasks::told;
+use crate::{
+    Append, AppendError, Appended, Batch, Branch, Create, Guard, HashChain, Instead, Key,
+    ThreadKey, ThreadRef,
+};
+
+/// Bytes of rows that one statement writes; what one append may have is more than it can take.
+const STATEMENT_BYTES: usize = 32 << 20;
+
+/// An append that was written, and waits for the commit.
+pub(super) struct Staged {
+    pub(super) answer: Appended,
+    pub(super) batches: Vec<Arc<Batch>>,
+}
+
+/// Why an append goes no further.
+pub(super) enum Stop {
+    Refused(AppendError),
+    /// What its thread is known by must be brought up to date first: it is to come again, alone.
+    Look,
+    Failed(db::Error),
+}
+
+impl From<db::Error> for Stop {
+    fn from(error: db::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<AppendError> for Stop {
+    fn from(error: AppendError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// Whether what is known of threads may be brought up to date for a guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    Never,
+    /// For an append that is alone: its thread waits meanwhile, and no other.
+    Alone,
+}
+
+/// What a key was used for: first, last, at, digest.
+type Used = (u64, u64, i64, [u8; 32]);
+
+/// A thread as the group has it.
+struct Slot {
+    key: ThreadKey,
+    /// None if it is not there.
+    thread: Option<ThreadRef>,
+    is_new: bool,
+    /// The last entry that was imported.
+    past: u64,
+    head: u64,
+    at: i64,
+    /// Keys that were used, by what was there or by the group.
+    used: HashMap<String, Used>,
+    /// How tasks stand that someone asks for, where that is known.
+    tasks: HashMap<String, TaskState>,
+    /// Ends of tasks that the group tells of.
+    ends: Vec<(String, TaskState)>,
+}
+
+/// A row that is to be written.
+struct NewRow<'a> {
+    slot: usize,
+    key: Option<&'a Key>,
+    batch: Arc<Batch>,
+}
+
+/// An append that was accepted.
+struct Accepted {
+    slot: usize,
+    first: u64,
+    last: u64,
+    at: i64,
+    duplicate: bool,
+    /// Its rows among all.
+    rows: std::ops::Range<usize>,
+}
+
+/// A group of appends.
+struct Group<'a> {
+    conn: &'a Connection,
+    client: &'a Client,
+    slots: Vec<Slot>,
+    by_key: HashMap<&'a ThreadKey, usize>,
+    rows: Vec<NewRow<'a>>,
+    now: i64,
+    look: Look,
+}
+
+/// Stages appends in the order given. Each is written or refused by itself.
+pub(super) fn stage(
+    conn: &Connection,
+    client: &Client,
+    appends: &[&Append],
+    look: Look,
+    chain: HashChain,
+) -> Result<Vec<Result<Staged, Stop>>, Stop> {
+    let mut group = Group::begin(conn, client, appends, look)?;
+    let mut judged = Vec::with_capacity(appends.len());
+    for append in appends {
+        judged.push(match group.judge(append) {
+            Err(Stop::Failed(error)) => return Err(error.into()),
+            other => other,
+        });
+    }
+    group.create()?;
+    group.write(chain)?;
+    for (append, judged) in appends.iter().zip(&judged) {
+        if let (Some(guard), Ok(accepted)) = (&append.guard, judged)
+            && !accepted.duplicate
+        {
+            lease::settle(conn, group.number(accepted.slot), guard, group.now)?;
+        }
+    }
+    Ok(judged.into_iter().map(|judged| judged.and_then(|own| group.staged(own))).collect())
+}
+
+impl<'a> Group<'a> {
+    fn begin(
+        conn: &'a Connection,
+        client: &'a Client,
+        appends: &[&'a Append],
+        look: Look,
+    ) -> db::Result<Self> {
+        let mut by_key = HashMap::with_capacity(appends.len());
+        let mut keys = Vec::with_capacity(appends.len());
+        for append in appends {
+            by_key.entry(&append.thread).or_insert_with(|| {
+                keys.push(&append.thread);
+                keys.len() - 1
+            });
+        }
+        let mut locked = lock(conn, client, &keys, Lock::Head)?;
+        let now = now(conn)?;
+        let slots = keys.iter().map(|key| {
+            let found = locked.remove(*key);
+            let (head, at) = found.as_ref().map_or((0, 0), |found| (found.head, found.at));
+            Slot {
+                key: (*key).clone(),
+                thread: found.map(|found| found.thread),
+                is_new: false,
+                past: 0,
+                head,
+                // A thread's time does not go back, whatever the clock does.
+                at: at.max(now),
+                used: HashMap::new(),
+                tasks: HashMap::new(),
+                ends: Vec::new(),
+            }
+        });
+        let slots = slots.collect();
+        let mut group = Self { conn, client, slots, by_key, rows: Vec::new(), now, look };
+        group.look_up_keys(appends)?;
+        group.look_up_tasks(appends)?;
+        Ok(group)
+    }
+
+    fn slot(&mut self, append: &Append) -> Result<(usize, &mut Slot), Stop> {
+        let at = self.by_key.get(&append.thread).copied();
+        let found = at.and_then(|at| Some((at, self.slots.get_mut(at)?)));
+        found.ok_or(Stop::Refused(AppendError::NotFound))
+    }
+
+    /// The number of a slot's thread; 0 if it has none.
+    fn number(&self, slot: usize) -> i64 {
+        self.slots.get(slot).and_then(|slot| slot.thread.as_ref()).map_or(0, |own| own.num)
+    }
+
+    /// Finds out what keys were used for.
+    fn look_up_keys(&mut self, appends: &[&Append]) -> db::Result<()> {
+        let (mut threads, mut keys, mut slots) = (Vec::new(), Vec::new(), Vec::new());
+        for append in appends {
+            let slot = self.by_key.get(&append.thread).copied().unwrap_or(usize::MAX);
+            if let Some(key) = &append.key
+                && self.number(slot) > 0
+            {
+                threads.push(self.number(slot));
+                keys.push(stored(&key.text).into_owned());
+                slots.push((slot, key.text.clone()));
+            }
+        }
+        if threads.is_empty() {
+            return Ok(());
+        }
+        let mut arguments = PgArguments::default();
+        add(&mut arguments, threads)?;
+        add(&mut arguments, keys)?;
+        let rows = self.client.rows(
+            "SELECT k.n, j.first, j.last, j.at, j.digest \
+             FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (thread, key, n) \
+             JOIN journal j ON j.thread = k.thread AND j.key = k.key",
+            arguments,
+        )?;
+        for row in rows.into_iter().map(Row::Postgres) {
+            let nth = usize::try_from(row.get::<i64>(0)? - 1).unwrap_or(usize::MAX);
+            let Some((slot, key)) = slots.get(nth) else { continue };
+            let used =
+                (row.get::<i64>(1)? as u64, row.get::<i64>(2)? as u64, row.get(3)?, row.get(4)?);
+            if let Some(slot) = self.slots.get_mut(*slot) {
+                slot.used.insert(key.clone(), used);
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds out how the tasks stand in whose name something is said.
+    fn look_up_tasks(&mut self, appends: &[&Append]) -> db::Result<()> {
+        let (mut threads, mut tasks, mut slots) = (Vec::new(), Vec::new(), Vec::new());
+        for append in appends {
+            let slot = self.by_key.get(&append.thread).copied().unwrap_or(usize::MAX);
+            if let Some(task) = speaker(append)
+                && self.number(slot) > 0
+            {
+                threads.push(self.number(slot));
+                tasks.push(stored(task).into_owned());
+                slots.push((slot, task.to_owned()));
+            }
+        }
+        if threads.is_empty() {
+            return Ok(());
+        }
+        let mut arguments = PgArguments::default();
+        add(&mut arguments, threads)?;
+        add(&mut arguments, tasks)?;
+        // An end that is not written down has not happened; else what is known of the task holds.
+        let rows = self.client.rows(
+            "SELECT k.n, coalesce(o.state, t.state) \
+             FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (thread, task, n) \
+             LEFT JOIN task_over o ON o.thread = k.thread AND o.task = k.task \
+             LEFT JOIN task t ON t.thread = k.thread AND t.id = k.task",
+            arguments,
+        )?;
+        for row in rows.into_iter().map(Row::Postgres) {
+            let nth = usize::try_from(row.get::<i64>(0)? - 1).unwrap_or(usize::MAX);
+            let state: Option<String> = row.get(1)?;
+            if let Some((slot, task)) = slots.get(nth)
+                && let Some(state) = state.and_then(|state| TaskState::named(&state))
+                && let Some(slot) = self.slots.get_mut(*slot)
+            {
+                slot.tasks.insert(task.clone(), state);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an append is taken, and what it then changes.
+    fn judge(&mut self, append: &'a Append) -> Result<Accepted, Stop> {
+        let look = self.look;
+        let (slot, own) = self.slot(append)?;
+        if own.thread.is_some()
+            && let Some(key) = &append.key
+            && let Some(&(first, last, at, digest)) = own.used.get(&key.text)
+        {
+            if digest != key.digest {
+                return Err(AppendError::KeyReused.into());
+            }
+            return Ok(Accepted { slot, first, last, at, duplicate: true, rows: 0..0 });
+        }
+        let is_there = own.thread.is_some();
+        let known = speaker(append).and_then(|task| own.tasks.get(task).copied());
+        let branch = if is_there { None } else { self.origin(append)? };
+        match &append.guard {
+            None => {}
+            // One that runs, as far as is known, has not ended since: that would be known.
+            Some(Guard::Running { .. }) if known.is_some() => {}
+            Some(_) if look == Look::Never => return Err(Stop::Look),
+            Some(guard) => self.holds(slot, guard)?,
+        }
+        if is_there && matches!(append.create, Create::New | Create::Past | Create::Branch { .. }) {
+            return Err(AppendError::Exists.into());
+        }
+        if let Some(state) = known.filter(|state| state.is_terminal()) {
+            return Err(AppendError::Instead(Instead::Over { state }).into());
+        }
+        let (_, own) = self.slot(append)?;
+        let head = branch.as_ref().map_or(own.head, |branch| branch.at);
+        append.expect.check(own.thread.as_ref().map(|thread| thread.epoch), head)?;
+        if own.thread.is_none() {
+            own.make(branch);
+        }
+        let accepted = self.accept(slot, append);
+        if append.create == Create::Past {
+            self.slot(append)?.1.past = accepted.last;
+        }
+        Ok(accepted)
+    }
+
+    /// Where a thread that is yet to be made comes from.
+    fn origin(&self, append: &Append) -> Result<Option<Branch>, Stop> {
+        let Create::Branch { from, at } = &append.create else {
+            return match append.create {
+                Create::Never => Err(AppendError::NotFound.into()),
+                _ => Ok(None),
+            };
+        };
+        let among = |slot: &&Slot| slot.thread.as_ref().is_some_and(|own| own.num == from.num);
+        let head = match self.slots.iter().find(among) {
+            Some(slot) => slot.head,
+            None => match live_head(self.conn, from.num) {
+                Err(db::Error::NoRow) => return Err(AppendError::NotFound.into()),
+                head => head?,
+            },
+        };
+        if *at > head {
+            return Err(AppendError::BadBranch { head }.into());
+        }
+        if let Some(folded) = folded(self.conn, from, *at)? {
+            let (from, to) = folded.into_inner();
+            return Err(AppendError::Folded { from, to }.into());
+        }
+        Ok(Some(Branch { parent: Arc::new(from.clone()), at: *at }))
+    }
+
+    /// Whether what an append asks for is so, by all that its thread has.
+    fn holds(&self, slot: usize, asked: &Guard) -> Result<(), Stop> {
+        let thread = self.number(slot);
+        if thread > 0 && follow::fully(self.conn, thread)? == follow::Reached::Part {
+            return Err(AppendError::Behind.into());
+        }
+        guard::check(self.conn, thread, asked, self.now).map_err(|not| Stop::Refused(not.into()))
+    }
+
+    /// Takes an append in.
+    fn accept(&mut self, slot: usize, append: &'a Append) -> Accepted {
+        let begin = self.rows.len();
+        let (mut first, mut last, mut at) = (0, 0, 0);
+        if let Some(own) = self.slots.get_mut(slot) {
+            first = own.head + 1;
+            at = own.at;
+            let mut key = append.key.as_ref();
+            for events in std::iter::once(&append.events).chain(&append.more) {
+                let lines = events.iter().map(|draft| (draft.event.clone(), draft.source.clone()));
+                let batch = Arc::new(Batch::new(own.head + 1, at, lines.collect()));
+                if let Some(key) = key {
+                    let used = (batch.first, batch.last(), at, key.digest);
+                    own.used.insert(key.text.clone(), used);
+                }
+                for draft in events {
+                    own.note(&draft.event);
+                }
+                own.head = batch.last();
+                self.rows.push(NewRow { slot, key: key.take(), batch });
+            }
+            last = own.head;
+        }
+        Accepted { slot, first, last, at, duplicate: false, rows: begin..self.rows.len() }
+    }
+
+    /// Makes the threads that were not there.
+    fn create(&mut self) -> Result<(), Stop> {
+        let new: Vec<&mut Slot> = self.slots.iter_mut().filter(|slot| slot.is_new).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let list = |pick: fn(&Slot, &ThreadRef) -> i64| -> Vec<i64> {
+            new.iter().filter_map(|slot| Some(pick(slot, slot.thread.as_ref()?))).collect()
+        };
+        let text = |pick: fn(&ThreadKey) -> &str| -> Vec<String> {
+            new.iter().map(|slot| stored(pick(&slot.key)).into_owned()).collect()
+        };
+        let parents: Vec<Option<i64>> = new
+            .iter()
+            .map(|slot| Some(slot.thread.as_ref()?.branch.as_ref()?.parent.num))
+            .collect();
+        let mut arguments = PgArguments::default();
+        add(&mut arguments, text(|key| &key.tenant))?;
+        add(&mut arguments, text(|key| &key.id))?;
+        add(&mut arguments, list(|_, thread| thread.epoch as i64))?;
+        add(&mut arguments, list(|_, thread| thread.created))?;
+        add(&mut arguments, parents)?;
+        add(&mut arguments, list(|_, thread| thread.base() as i64))?;
+        add(&mut arguments, list(|slot, _| slot.past as i64))?;
+        // In the order of names, in which other nodes make theirs.
+        let made = self.client.rows(
+            "WITH made AS (INSERT INTO thread (tenant, id, epoch, created, parent, fork, past) \
+                 SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], \
+                     $5::bigint[], $6::bigint[], $7::bigint[]) AS n (tenant, id, a, b, c, d, e) \
+                 ORDER BY n.tenant, n.id \
+                 ON CONFLICT (tenant, id) WHERE deleted IS NULL DO NOTHING \
+                 RETURNING num, tenant, id), \
+             kept AS (INSERT INTO followed (thread) SELECT num FROM made) \
+             SELECT num, tenant, id FROM made",
+            arguments,
+        )?;
+        let mut numbers = HashMap::with_capacity(made.len());
+        for row in made.into_iter().map(Row::Postgres) {
+            let key = ThreadKey::new(row.get::<String>(1)?, row.get::<String>(2)?);
+            numbers.insert(key, row.get::<i64>(0)?);
+        }
+        for slot in new {
+            let number = numbers.get(&slot.key);
+            match (&mut slot.thread, number) {
+                (Some(thread), Some(number)) => thread.num = *number,
+                // Another node has just made it: the group begins anew and finds it there.
+                _ => return Err(Stop::Look),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all rows, the heads of their threads, and the ends of tasks that they tell of.
+    fn write(&mut self, chain: HashChain) -> db::Result<()> {
+        let mut begin = 0;
+        while begin < self.rows.len() {
+            let mut bytes = 0;
+            let rest = self.rows.iter().skip(begin);
+            let count = rest
+                .take_while(|row| {
+                    let is_first = bytes == 0;
+                    bytes += row.batch.size() + 1;
+                    is_first || bytes <= STATEMENT_BYTES
+                })
+                .count();
+            self.write_rows(begin..begin + count)?;
+            begin += count;
+        }
+        self.write_heads()?;
+        self.write_ends()?;
+        if chain == HashChain::On {
+            self.write_links()?;
+        }
+        Ok(())
+    }
+
+    fn write_rows(&self, range: std::ops::Range<usize>) -> db::Result<()> {
+        let rows = self.rows.get(range).unwrap_or_default();
+        let list = |pick: fn(&Batch) -> i64| -> Vec<i64> {
+            rows.iter().map(|row| pick(&row.batch)).collect()
+        };
+        let threads: Vec<i64> = rows.iter().map(|row| self.number(row.slot)).collect();
+        let keys: Vec<Option<String>> =
+            rows.iter().map(|row| Some(stored(&row.key?.text).into_owned())).collect();
+        let digests: Vec<Option<Vec<u8>>> =
+            rows.iter().map(|row| Some(row.key?.digest.to_vec())).collect();
+        let bodies: Vec<String> = rows.iter().map(|row| body(&row.batch)).collect();
+        let mut arguments = PgArguments::default();
+        add(&mut arguments, threads)?;
+        add(&mut arguments, list(|batch| batch.first as i64))?;
+        add(&mut arguments, list(|batch| batch.last() as i64))?;
+        add(&mut arguments, list(|batch| batch.at))?;
+        add(&mut arguments, keys)?;
+        add(&mut arguments, digests)?;
+        add(&mut arguments, bodies)?;
+        self.client.run(
+            "INSERT INTO journal (row, thread, first, last, at, key, digest, body) \
+             SELECT nextval('journal_row'), n.* FROM unnest($1::bigint[], $2::bigint[], \
+                 $3::bigint[], $4::bigint[], $5::text[], $6::bytea[], $7::text[]) AS n",
+            arguments,
+        )?;
+        Ok(())
+    }
+
+    fn write_heads(&self) -> db::Result<()> {
+        let mut changed: Vec<usize> = self.rows.iter().map(|row| row.slot).collect();
+        changed.sort_unstable();
+        changed.dedup();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let list = |pick: fn(&Slot) -> i64| -> Vec<i64> {
+            changed.iter().filter_map(|slot| self.slots.get(*slot)).map(pick).collect()
+        };
+        let numbers: Vec<i64> = changed.iter().map(|slot| self.number(*slot)).collect();
+        let mut arguments = PgArguments::default();
+        add(&mut arguments, numbers)?;
+        add(&mut arguments, list(|slot| slot.head as i64))?;
+        add(&mut arguments, list(|slot| slot.at))?;
+        self.client.run(
+            "UPDATE thread t SET head = n.head, at = n.at \
+             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS n (num, head, at) \
+             WHERE t.num = n.num",
+            arguments,
+        )?;
+        Ok(())
+    }
+
+    fn write_ends(&self) -> db::Result<()> {
+        let (mut threads, mut tasks, mut states) = (Vec::new(), Vec::new(), Vec::new());
+        for slot in &self.slots {
+            for (task, state) in &slot.ends {
+                threads.push(slot.thread.as_ref().map_or(0, |thread| thread.num));
+                tasks.push(stored(task).into_owned());
+                states.push(state.name().to_owned());
+            }
+        }
+        if threads.is_empty() {
+            return Ok(());
+        }
+        let mut arguments = PgArguments::default();
+        add(&mut arguments, threads)?;
+        add(&mut arguments, tasks)?;
+        add(&mut arguments, states)?;
+        self.client.run(
+            "INSERT INTO task_over (thread, task, state) \
+             SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[]) ON CONFLICT DO NOTHING",
+            arguments,
+        )?;
+        Ok(())
+    }
+
+    fn write_links(&self) -> db::Result<()> {
+        // Of this commit only: another node may write the next one.
+        let mut links = Links::default();
+        for row in &self.rows {
+            let Some(thread) = self.slots.get(row.slot).and_then(|slot| slot.thread.as_ref())
+            else {
+                continue;
+            };
+            let number: i64 = self.conn.query_row(
+                "SELECT row FROM position WHERE thread = ?1 AND last = ?2",
+                params![thread.num, row.batch.last() as i64],
+                |row| row.get(0),
+            )?;
+            links.add(self.conn, thread, number, &row.batch)?;
+        }
+        Ok(())
+    }
+
+    /// What becomes of an append that was accepted.
+    fn staged(&self, own: Accepted) -> Result<Staged, Stop> {
+        let thread = self.slots.get(own.slot).and_then(|slot| slot.thread.clone());
+        let thread = thread.ok_or(Stop::Refused(AppendError::NotFound))?;
+        let rows = self.rows.get(own.rows).unwrap_or_default();
+        Ok(Staged {
+            answer: Appended {
+                thread,
+                first: own.first,
+                last: own.last,
+                duplicate: own.duplicate,
+                at: own.at,
+            },
+            batches: rows.iter().map(|row| row.batch.clone()).collect(),
+        })
+    }
+}
+
+impl Slot {
+    /// Makes a thread, to be written with what is appended to it.
+    fn make(&mut self, branch: Option<Branch>) {
+        let epoch = RandomState::new().build_hasher().finish() & 0x7fff_ffff;
+        self.head = branch.as_ref().map_or(0, |branch| branch.at);
+        self.thread = Some(ThreadRef { num: 0, epoch, created: self.at, renamed: 0, branch });
+        self.is_new = true;
+    }
+
+    /// Takes in what an event says of the end of a task. The first end counts.
+    fn note(&mut self, event: &[u8]) {
+        let Some(told) = told(event) else { return };
+        let Some(state) = told.over.filter(|_| fits(&told.task)) else { return };
+        let is_over = self.tasks.get(&told.task).is_some_and(|known| known.is_terminal());
+        if !is_over {
+            self.tasks.insert(told.task.clone(), state);
+            self.ends.push((told.task, state));
+        }
+    }
+}
+
+/// The task that must not have ended.
+fn speaker(append: &Append) -> Option<&str> {
+    match &append.guard {
+        Some(Guard::Running { task }) => Some(task),
+        _ => append.speaker.as_deref(),
+    }
+}
+
+/// A row's body as it is stored.
+fn body(batch: &Batch) -> String {
+    let body = batch.body();
+    match stored(&body) {
+        std::borrow::Cow::Borrowed(_) => body,
+        std::borrow::Cow::Owned(other) => other,
+    }
+}

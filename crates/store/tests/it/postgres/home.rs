@@ -1,0 +1,88 @@
+//! Where a store of a test is: a database of its own.
+
+use selvedge_store::{Address, Checked, Options, Store};
+
+use crate::server::{Database, server};
+
+/// One of so many of the cases that are made up is tried: each takes longer here.
+pub(crate) const ONE_OF: u32 = 4;
+
+/// A database with a store.
+pub(crate) struct Home {
+    database: Database,
+}
+
+impl Home {
+    pub(crate) fn new() -> Option<Self> {
+        Some(Self { database: server()?.database() })
+    }
+
+    /// With a database without any table.
+    pub(crate) fn bare() -> Option<Self> {
+        Some(Self { database: server()?.new_database() })
+    }
+
+    /// Cuts everyone off who is in the database.
+    pub(crate) fn cut_off(&self) {
+        self.run(
+            "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity \
+             WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        );
+    }
+
+    pub(crate) fn address(&self) -> Address {
+        Address::parse(self.database.url())
+    }
+
+    pub(crate) fn open(&self) -> Store {
+        self.open_with(Options::default())
+    }
+
+    pub(crate) fn open_with(&self, options: Options) -> Store {
+        Store::open(self.address(), options).unwrap()
+    }
+
+    /// Runs SQL beside the store.
+    pub(crate) fn run(&self, sql: &str) {
+        self.database.run(sql);
+    }
+
+    /// Rows of a table.
+    pub(crate) fn count(&self, table: &str) -> i64 {
+        self.database.lines(&format!("SELECT count(*)::text FROM {table}"))[0].parse().unwrap()
+    }
+
+    /// Makes what follows look as if other code had made it.
+    pub(crate) fn outdate(&self) {
+        self.run("UPDATE made SET version = 777");
+    }
+
+    /// Whether something is in any row.
+    pub(crate) fn holds(&self, text: &str) -> bool {
+        let tables = self
+            .database
+            .lines("SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'");
+        let mut found = tables.iter().flat_map(|table| {
+            self.database.lines(&format!(
+                "SELECT '{table}' FROM {table} t WHERE t::text LIKE '%{text}%' LIMIT 1"
+            ))
+        });
+        found.next().is_some()
+    }
+
+    /// A database is not checked as a file is.
+    pub(crate) async fn checked(&self) -> Option<Checked> {
+        None
+    }
+
+    /// Everything that was made from the journal, as text.
+    pub(crate) fn dump(&self) -> Vec<String> {
+        let own = ["position", "followed", "search"];
+        let tables = own.iter().chain(super::MADE);
+        let rows = tables.flat_map(|table| {
+            let sql = format!("SELECT '{table}: ' || t::text FROM {table} t ORDER BY 1");
+            self.database.lines(&sql)
+        });
+        rows.collect()
+    }
+}

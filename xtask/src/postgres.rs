@@ -1,0 +1,31 @@
+//! PostgreSQL for the tests of the store, from Debian's packages.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::process::{run_with_retries, step, succeeds};
+
+/// Makes sure that tests find a PostgreSQL to start, or one that they are told of.
+pub(crate) fn install() -> Result<()> {
+    if env::var_os("SELVEDGE_TEST_POSTGRES").is_some() || is_there() {
+        return Ok(());
+    }
+    if !succeeds(Command::new("apt-get").arg("--version")) {
+        bail!("PostgreSQL is not installed, and there is no apt-get to install it with");
+    }
+    step("install PostgreSQL");
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    run_with_retries(command.args(["install", "--yes", "--no-install-recommends", "postgresql"]))
+}
+
+fn is_there() -> bool {
+    let has = |bin: &Path| bin.join("initdb").exists() && bin.join("postgres").exists();
+    let debian = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
+    let mut debian = debian.filter_map(|entry| Some(entry.ok()?.path().join("bin")));
+    let paths = env::var_os("PATH").unwrap_or_default();
+    debian.any(|bin| has(&bin)) || env::split_paths(&paths).any(|bin| has(&bin))
+}
