@@ -17,9 +17,12 @@ pub(crate) fn install() -> Result<()> {
         bail!("PostgreSQL is not installed, and there is no apt-get to install it with");
     }
     step("install PostgreSQL");
-    let mut command = Command::new("apt-get");
-    command.env("DEBIAN_FRONTEND", "noninteractive");
-    run_with_retries(command.args(["install", "--yes", "--no-install-recommends", "postgresql"]))
+    // A new machine may know of no packages.
+    for args in [&["update"][..], &["install", "--yes", "--no-install-recommends", "postgresql"]] {
+        let mut command = Command::new("apt-get");
+        run_with_retries(command.env("DEBIAN_FRONTEND", "noninteractive").args(args))?;
+    }
+    Ok(())
 }
 
 fn is_there() -> bool {
