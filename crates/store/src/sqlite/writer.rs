@@ -40,10 +40,10 @@ const LULL: Duration = Duration::from_millis(2);
 const BACKLOG: usize = 1024;
 const BACKLOG_MAX: usize = 100_000;
 /// Rows that follow in one step.
-const STEP: usize = 256;
+const STEP: usize = 512;
 /// How long one step of catching up may take, and the wait after one, and after one that failed.
 const CATCH_UP_IDLE: Duration = Duration::from_millis(20);
-const CATCH_UP_BUSY: Duration = Duration::from_millis(1);
+const CATCH_UP_BUSY: Duration = Duration::from_millis(2);
 const REST: Duration = Duration::from_millis(3);
 const STUCK: Duration = Duration::from_secs(1);
 /// Pages of the write-ahead log after which it is copied back, when idle or at once, and after which
@@ -215,7 +215,9 @@ impl Writer {
 
     /// When something is to follow, if there is something.
     pub(super) fn due(&self) -> Option<Instant> {
-        let behind = (self.behind != Behind::Nothing).then(|| self.tried + REST);
+        // Each step writes pages again that the last one wrote: while appends come, few steps.
+        let rest = if self.last.elapsed() < LULL { PATIENCE } else { REST };
+        let behind = (self.behind != Behind::Nothing).then(|| self.tried + rest);
         let due = self.rows_due().into_iter().chain(behind).min()?;
         Some(due.max(self.not_before))
     }
