@@ -84,7 +84,12 @@ impl Readers {
     }
 
     pub(crate) fn numbered(&self, num: i64) -> Result<Option<ThreadRef>, ReadError> {
-        self.with(|conn| Ok(if is_live(conn, num)? { find_numbered(conn, num)? } else { None }))
+        match self.recent.numbered(num) {
+            Some(thread) => Ok(Some(thread)),
+            None => self.with(|conn| {
+                Ok(if is_live(conn, num)? { find_numbered(conn, num)? } else { None })
+            }),
+        }
     }
 
     pub(crate) fn head(&self, thread: &ThreadRef) -> Result<u64, ReadError> {

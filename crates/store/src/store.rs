@@ -59,8 +59,8 @@ impl Store {
             Address::File(path) => {
                 let lock = open::lock(path)?;
                 let conn = open::writer(path)?;
-                let writer = sqlite::Writer::start(conn, live.clone(), recent, options.chain);
-                (writer.map_err(|cause| open::failed(path, cause))?, Some(lock))
+                let writer = sqlite::Writer::start(path, conn, live.clone(), recent, options.chain);
+                (writer?, Some(lock))
             }
             Address::Postgres(url) => {
                 // Nothing is at hand here that another node may have changed.
