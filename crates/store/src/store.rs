@@ -11,7 +11,6 @@ use crate::read::Readers;
 use crate::rows::chain::chained;
 use crate::rows::erase::erasures;
 use crate::rows::fold::Folding;
-use crate::rows::promote::lineage;
 use crate::sqlite::{Known, Recent, open};
 use crate::{
     Address, Append, AppendError, Appended, Erase, Erasure, HashChain, KeyHash, Lease, Limits,
@@ -217,7 +216,7 @@ impl Store {
     /// The thread of an id, or the one that had it until it was promoted, and where it came from.
     /// Blocks for the disk.
     pub fn lineage(&self, key: &ThreadKey) -> Result<Option<Lineage>, ReadError> {
-        self.inner.readers.with(|conn| Ok(lineage(conn, key)?))
+        self.inner.readers.lineage(key)
     }
 
     /// Waits until all that follows behind the acknowledgement has caught up.

@@ -177,8 +177,7 @@ impl Backlog {
     /// Waits until more may be appended. Not for ever: who cannot follow refuses nothing.
     pub(super) fn wait_for_room(&self, most: Duration) {
         let queue = self.queue();
-        let is_full =
-            |queue: &mut Queue| queue.items.len() >= MOST || queue.bytes >= MOST_BYTES;
+        let is_full = |queue: &mut Queue| queue.items.len() >= MOST || queue.bytes >= MOST_BYTES;
         drop(self.room.wait_timeout_while(queue, most, is_full));
     }
 

@@ -152,8 +152,7 @@ impl Follower {
         if let Some(command) = self.backlog.asked() {
             return self.answer(command);
         }
-        if waiting.rows > 0
-            && (waiting.is_asked || rows_due(waiting).is_some_and(|due| due <= now))
+        if waiting.rows > 0 && (waiting.is_asked || rows_due(waiting).is_some_and(|due| due <= now))
         {
             if !self.follow() {
                 self.not_before = now + PATIENCE;
@@ -309,6 +308,8 @@ impl Follower {
 
     /// Drops what follows, to be made anew.
     fn rebuild(&mut self) -> Result<Progress, TendError> {
+        // Of no row that waits the place is written down twice.
+        self.drain()?;
         self.forget();
         self.recent.note(Known::Not);
         marks::reset_all(&self.conn).map_err(failed)?;

@@ -49,6 +49,15 @@ pub(super) struct Log {
     is_spoilt: bool,
 }
 
+/// The files of the log beside a file.
+pub(super) fn paths(beside: &Path) -> [PathBuf; 2] {
+    ["-log1", "-log2"].map(|name| {
+        let mut path = beside.as_os_str().to_owned();
+        path.push(name);
+        path.into()
+    })
+}
+
 /// One of the files.
 #[derive(Debug)]
 struct Part {
@@ -63,14 +72,16 @@ struct Part {
 }
 
 impl Log {
-    /// Opens the log beside a file, making it if it is not there, and gives the rows after one that were acknowledged and may not
-    /// be in its tables.
+    /// Opens the log beside a file, making it if it is not there, and gives the rows after one that
+    /// were acknowledged and may not be in its tables.
     pub(super) fn open(beside: &Path, journal: u64, after: i64) -> io::Result<(Self, Vec<Item>)> {
-        let files = [Part::open(beside, "-log1")?, Part::open(beside, "-log2")?];
+        let [first, second] = paths(beside);
+        let files = [Part::open(first)?, Part::open(second)?];
         // Their names are on disk before anything in them counts.
         let folder = beside.parent().filter(|folder| !folder.as_os_str().is_empty());
         File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-        let mut log = Self { journal, generation: 0, files, now: 0, buffer: Vec::new(), is_spoilt: false };
+        let mut log =
+            Self { journal, generation: 0, files, now: 0, buffer: Vec::new(), is_spoilt: false };
         let mut groups = Vec::new();
         for part in &mut log.files {
             groups.extend(part.read(journal)?);
@@ -183,11 +194,9 @@ impl Log {
 }
 
 impl Part {
-    fn open(beside: &Path, name: &str) -> io::Result<Self> {
-        let mut path = beside.as_os_str().to_owned();
-        path.push(name);
-        let path = PathBuf::from(path);
-        let file = File::options().create(true).truncate(false).read(true).write(true).open(&path)?;
+    fn open(path: PathBuf) -> io::Result<Self> {
+        let file =
+            File::options().create(true).truncate(false).read(true).write(true).open(&path)?;
         let size = file.metadata()?.len();
         Ok(Self { path, file, at: 0, size, last: 0 })
     }

@@ -260,9 +260,8 @@ impl Writer {
         let _ = behind.join();
         let follower = self.following.stop();
         let left = marks::last_row(&follower.conn).is_ok_and(|last| last + 1 < self.stage.next_row);
-        let copied = follower.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| {
-            row.get::<i64>(0)
-        });
+        let copied =
+            follower.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<i64>(0));
         // Else it is read when the store is opened again.
         if !left && copied.is_ok_and(|busy| busy == 0) && self.log.clear().is_ok() {
             self.log.remove();
