@@ -25,19 +25,23 @@ use crate::{HashChain, Progress, TendError, ThreadRef};
 
 /// How long what follows may wait while there is other work and while there is none. The more
 /// follows together, the less is written twice.
-const PATIENCE: Duration = Duration::from_millis(20);
+const PATIENCE: Duration = Duration::from_millis(50);
 const IDLE: Duration = Duration::from_millis(10);
 /// How long nothing has been appended when there is no other work.
 const LULL: Duration = Duration::from_millis(2);
+/// How much its thread gives way to others.
+#[cfg(target_os = "linux")]
+const NICE: i32 = 10;
 /// Rows that follow at once, however few came before, and that follow together.
-const MANY: usize = 1024;
-const STEP: usize = 2048;
+const MANY: usize = 4096;
+const STEP: usize = 4096;
 /// How long one step of catching up may take, and one that someone waits for; the wait after one,
 /// and after one that failed.
 const CATCH_UP: Duration = Duration::from_millis(20);
 const CATCH_UP_BUSY: Duration = Duration::from_millis(5);
 const ASKED: Duration = Duration::from_millis(50);
 const REST: Duration = Duration::from_millis(3);
+const AGAIN: Duration = Duration::from_millis(20);
 const STUCK: Duration = Duration::from_secs(1);
 /// Pages of the write-ahead log after which it is copied back, when idle or at once, and after which
 /// readers are waited for that keep it from beginning anew.
@@ -76,6 +80,10 @@ impl Following {
 
     /// What its thread does, until the store is closed.
     pub(super) fn run(&self, backlog: &Backlog) {
+        // Whoever appends goes first where there are more threads than cores. Elsewhere a thread
+        // has no such number of its own.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::nice(NICE);
         loop {
             // A lock is not fair: who waits for it comes first.
             while self.visitors.load(Ordering::Acquire) > 0 {
@@ -155,7 +163,7 @@ impl Follower {
         if waiting.rows > 0 && (waiting.is_asked || rows_due(waiting).is_some_and(|due| due <= now))
         {
             if !self.follow() {
-                self.not_before = now + PATIENCE;
+                self.not_before = now + AGAIN;
                 if waiting.is_asked {
                     self.refuse_asked();
                 }

@@ -22,8 +22,8 @@ use crate::{Batch, Key, ThreadKey, ThreadRef};
 
 /// Bytes of a file after which the other is written, if it is free.
 const TURN: u64 = 16 << 20;
-/// Bytes that a file grows by, at least; it grows by as much as it has, up to [`TURN`].
-const GROW: u64 = 256 << 10;
+/// Bytes that a file grows by: not so many that whoever appends meanwhile would notice.
+const GROW: u64 = 512 << 10;
 /// Bytes that are kept to put a group together in.
 const KEPT: usize = 1 << 20;
 /// Bytes of a group before its rows: mark, length, generation, journal, hash.
@@ -229,7 +229,7 @@ impl Part {
         if end <= self.size {
             return Ok(());
         }
-        let size = end.max(self.size + self.size.clamp(GROW, TURN));
+        let size = end.max(self.size + GROW);
         self.file.seek(SeekFrom::Start(self.size))?;
         let mut left = size - self.size;
         while left > 0 {
