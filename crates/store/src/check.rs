@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::sqlite::check as sqlite;
-use crate::{OpenError, Options, Progress, ReadError, Store, TendError};
+use crate::{HashChain, OpenError, Options, Progress, ReadError, Store, TendError};
 
 /// The most of what is wrong that is told.
 pub(crate) const FINDINGS: usize = 100;
@@ -77,7 +77,8 @@ pub async fn check(
     sqlite::snapshot(path, &kept)?;
     sqlite::rows(&kept, &mut checked, |done| progress(Stage::Rows, done))?;
     if logged && checked.findings.is_empty() {
-        drop(Store::open(&kept, Options::default())?);
+        let chain = if checked.chained > 0 { HashChain::On } else { HashChain::Off };
+        drop(Store::open(&kept, Options { chain, ..Options::default() })?);
         checked = Checked::default();
         sqlite::rows(&kept, &mut checked, |done| progress(Stage::Rows, done))?;
     }

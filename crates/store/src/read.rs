@@ -105,10 +105,14 @@ impl Readers {
         // First here, then the disk: what has left here is there.
         let here = self.recent.thread(key);
         let found = self.with(|conn| Ok(lineage(conn, key)?))?;
-        // What is here only was made just now, and from nothing.
-        let new =
-            |thread| Lineage { thread, id: key.id.to_string(), parent: None, promoted: false };
-        Ok(found.or_else(|| here.map(new)))
+        match here {
+            // What is here only was made just now, and from nothing; another may have had its id.
+            Some(thread) if found.as_ref().is_none_or(|found| found.thread.num != thread.num) => {
+                let id = key.id.to_string();
+                Ok(Some(Lineage { thread, id, parent: None, promoted: false }))
+            }
+            _ => Ok(found),
+        }
     }
 
     /// Whether all rows of the thread are known by what they mean.

@@ -174,11 +174,12 @@ impl Backlog {
         }
     }
 
-    /// Waits until more may be appended. Not for ever: who cannot follow refuses nothing.
-    pub(super) fn wait_for_room(&self, most: Duration) {
+    /// Waits until more may be appended; `false` if there is no room in time.
+    pub(super) fn wait_for_room(&self, most: Duration) -> bool {
         let queue = self.queue();
         let is_full = |queue: &mut Queue| queue.items.len() >= MOST || queue.bytes >= MOST_BYTES;
-        drop(self.room.wait_timeout_while(queue, most, is_full));
+        let waited = self.room.wait_timeout_while(queue, most, is_full);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     /// The rows that came first, up to so many; they stay.

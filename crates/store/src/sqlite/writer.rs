@@ -112,7 +112,13 @@ impl Writer {
 
     /// Commits appends together and answers them.
     pub(super) fn commit(&mut self, group: Vec<(Box<Append>, Reply)>) {
-        self.stage.backlog.wait_for_room(ROOM);
+        if !self.stage.backlog.wait_for_room(ROOM) {
+            let error = AppendError::Storage("the tables cannot take what was appended".into());
+            for (_, reply) in group {
+                let _ = reply.send(Err(error.clone()));
+            }
+            return;
+        }
         self.stage.tick();
         self.stage.trim();
         let from = self.stage.next_row;
