@@ -92,6 +92,11 @@ impl Store {
         &self.inner.address
     }
 
+    /// Whether others may write to it, too.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.inner.address, Address::Postgres(_))
+    }
+
     /// Appends events; when it answers, they are on disk.
     pub async fn append(&self, append: Append) -> Result<Appended, AppendError> {
         append.check(&self.inner.limits)?;
