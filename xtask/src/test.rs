@@ -107,6 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     }
     if all || matches!(args.only, Some(Only::Chaos)) {
         chaos::run(&chaos::Args::short())?;
+        chaos::run(&chaos::Args::short_cluster())?;
     }
     if !matches!(args.only, None | Some(Only::Instructions)) || args.filter.is_some() {
         return Ok(conformance);
