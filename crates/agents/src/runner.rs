@@ -192,17 +192,7 @@ impl Desk {
     /// Whether something may follow here from an event; from most of what is committed nothing
     /// does.
     pub fn heeds(event: &[u8]) -> bool {
-        Kind::leading(event).is_none_or(|kind| {
-            matches!(
-                kind,
-                Kind::TaskCreated
-                    | Kind::TaskStatus
-                    | Kind::TaskComplete
-                    | Kind::InputReceived
-                    | Kind::InputExpired
-                    | Kind::AuthCompleted
-            )
-        })
+        Kind::leading(event).is_none_or(Kind::concerns_tasks)
     }
 
     /// Takes a hint of what was committed to a thread.

@@ -41,7 +41,7 @@ const STATEMENTS: usize = 512;
 const SETTINGS: &str = "
 SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') IN ('off', 'local');
-SET idle_in_transaction_session_timeout = '30s';
+SET idle_in_transaction_session_timeout = '5s';
 SET client_min_messages = 'warning';
 ";
 
@@ -51,12 +51,15 @@ static SOCKETS: LazyLock<std::io::Result<Runtime>> = LazyLock::new(|| {
     builder.worker_threads(1).thread_name("postgres").enable_all().build()
 });
 
+/// What watches the sockets.
+pub(super) fn sockets() -> Result<&'static Runtime> {
+    let failed = |error: &std::io::Error| std::io::Error::new(error.kind(), error.to_string());
+    Ok(SOCKETS.as_ref().map_err(|error| sqlx_core::Error::Io(failed(error)))?)
+}
+
 /// Waits for a future on this thread.
 fn wait<T>(future: impl Future<Output = Result<T, sqlx_core::Error>>) -> Result<T> {
-    let sockets = SOCKETS.as_ref().map_err(|error| {
-        sqlx_core::Error::Io(std::io::Error::new(error.kind(), error.to_string()))
-    })?;
-    let _here = sockets.enter();
+    let _here = sockets()?.enter();
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);

@@ -10,9 +10,11 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
+use selvedge_protocol::journal::Kind;
 use selvedge_protocol::journal::fold::TaskState;
 use sqlx_postgres::PgArguments;
 
+use super::hints::News;
 use super::text::stored;
 use super::threads::{Lock, add, live_head, lock, now};
 use super::{Client, follow};
@@ -30,6 +32,19 @@ use crate::{
 pub(super) struct Staged {
     pub(super) answer: Appended,
     pub(super) batches: Vec<Arc<Batch>>,
+    /// How often the thread had been written anew.
+    pub(super) rewrites: i64,
+}
+
+impl Staged {
+    /// What other nodes are to be told of it.
+    pub(super) fn news(&self) -> (i64, News) {
+        let lines = self.batches.iter().flat_map(|batch| batch.lines());
+        let stirs = lines
+            .into_iter()
+            .any(|(_, (event, _))| Kind::leading(event).is_none_or(Kind::concerns_tasks));
+        (self.answer.thread.num, News { head: Some(self.answer.last), stirs })
+    }
 }
 
 /// Why an append goes no further.
@@ -73,6 +88,7 @@ struct Slot {
     past: u64,
     head: u64,
     at: i64,
+    rewrites: i64,
     /// Keys that were used, by what was there or by the group.
     used: HashMap<String, Used>,
     /// How tasks stand that someone asks for, where that is known.
@@ -157,7 +173,8 @@ impl<'a> Group<'a> {
         let now = now(conn)?;
         let slots = keys.iter().map(|key| {
             let found = locked.remove(*key);
-            let (head, at) = found.as_ref().map_or((0, 0), |found| (found.head, found.at));
+            let known = found.as_ref().map(|found| (found.head, found.at, found.rewrites));
+            let (head, at, rewrites) = known.unwrap_or_default();
             Slot {
                 key: (*key).clone(),
                 thread: found.map(|found| found.thread),
@@ -166,6 +183,7 @@ impl<'a> Group<'a> {
                 head,
                 // A thread's time does not go back, whatever the clock does.
                 at: at.max(now),
+                rewrites,
                 used: HashMap::new(),
                 tasks: HashMap::new(),
                 ends: Vec::new(),
@@ -371,8 +389,9 @@ impl<'a> Group<'a> {
 
     /// What becomes of an append that was accepted.
     fn staged(&self, own: Accepted) -> Result<Staged, Stop> {
-        let thread = self.slots.get(own.slot).and_then(|slot| slot.thread.clone());
-        let thread = thread.ok_or(Stop::Refused(AppendError::NotFound))?;
+        let slot = self.slots.get(own.slot);
+        let found = slot.and_then(|slot| Some((slot.thread.clone()?, slot.rewrites)));
+        let (thread, rewrites) = found.ok_or(Stop::Refused(AppendError::NotFound))?;
         let rows = self.rows.get(own.rows).unwrap_or_default();
         Ok(Staged {
             answer: Appended {
@@ -383,6 +402,7 @@ impl<'a> Group<'a> {
                 at: own.at,
             },
             batches: rows.iter().map(|row| row.batch.clone()).collect(),
+            rewrites,
         })
     }
 }

@@ -18,7 +18,7 @@ use crate::rows::lease::{change, is_held, millis};
 use crate::rows::promote::rename;
 use crate::rows::sweep;
 use crate::{
-    Append, AppendError, Draft, End, KeyHash, Lease, Progress, Promote, PromoteError, Promoted,
+    Append, AppendError, Draft, KeyHash, Lease, Progress, Promote, PromoteError, Promoted,
     TendError, Then, ThreadKey,
 };
 
@@ -73,7 +73,8 @@ impl Writer {
             Ok(found.thread.num)
         });
         let num = deleted.map_err(tended)?;
-        self.live.end(num, End::Deleted);
+        self.live.deleted(num);
+        self.node.changed([num]);
         self.note([num]);
         Ok(())
     }
@@ -109,16 +110,17 @@ impl Writer {
             let other = tell(&promote.old, &promote.told_old);
             let staged = stage(conn, client, &[&own, &other], Look::Never, chain)?;
             let staged = staged.into_iter().collect::<Result<Vec<_>, Stop>>()?;
-            Ok(Ok(([branch.num, parent.num], staged)))
+            Ok(Ok(([branch, parent], staged)))
         });
         let (threads, staged) = changed.map_err(tended)??;
         let Some(own) = staged.first().map(|staged| staged.answer.clone()) else {
             return Err(TendError::NotFound.into());
         };
         drop(self.publish(&staged));
-        for thread in threads {
-            self.live.end(thread, End::Renamed);
+        for thread in &threads {
+            self.live.renamed(thread.num, thread.renamed + 1);
         }
+        self.node.changed(threads.iter().map(|thread| thread.num));
         Ok(Promoted { thread: own.thread, head: own.last })
     }
 

@@ -10,7 +10,7 @@ use crate::db::{self, params};
 use crate::handle::Command;
 use crate::rows::sweep;
 use crate::rows::thread::find_thread;
-use crate::{End, Progress, TendError, ThreadKey};
+use crate::{Progress, TendError, ThreadKey};
 
 /// How long a step of catching up may take that someone waits for.
 const ASKED: Duration = Duration::from_millis(50);
@@ -81,7 +81,7 @@ impl Writer {
         }
         self.forget(key);
         self.recent.forget(thread.num);
-        self.live.end(thread.num, End::Deleted);
+        self.live.deleted(thread.num);
         self.backlog.forget();
         self.behind = Behind::Something;
         Ok(())

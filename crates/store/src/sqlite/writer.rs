@@ -347,7 +347,7 @@ impl Writer {
             self.recent.add(&stage.key, &stage.answer.thread, stage.items.iter().map(row));
             items.extend(stage.items);
         }
-        let reached = self.live.publish(items.iter().map(|item| (item.thread, &item.batch)));
+        let reached = self.live.publish(items.iter().map(|item| (item.thread, 0, &item.batch)));
         self.last = Instant::now();
         if self.backlog.len() == 0 {
             self.since = self.last;

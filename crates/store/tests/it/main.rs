@@ -68,6 +68,7 @@ mod postgres {
     mod events;
     #[path = "../guard.rs"]
     mod guard;
+    mod hints;
     mod home;
     #[path = "../keys.rs"]
     mod keys;
