@@ -22,7 +22,7 @@ pub(crate) struct Args {
     #[arg(long)]
     seed: Option<u64>,
     /// Only these parts: kills, disk, cuts, slow; of a cluster: kill, stop, restart, cut,
-    /// connections, clocks, failover.
+    /// connections, clocks, hints, lost, failover.
     #[arg(long, value_delimiter = ',')]
     part: Vec<String>,
     /// Three nodes over one PostgreSQL, instead of one server.

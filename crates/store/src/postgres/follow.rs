@@ -212,10 +212,11 @@ pub(super) fn anew(conn: &Connection, tokens: &Tokens, thread: i64) -> db::Resul
 
 /// Drops everything that follows.
 pub(super) fn reset(conn: &Connection) -> db::Result<()> {
-    conn.together(|conn| {
+    let drop_all = |conn: &Connection| {
         drop_projections(conn)?;
         drop_words(conn)
-    })
+    };
+    conn.at_leisure(|conn| conn.together(drop_all))
 }
 
 /// Drops what other code has made, so that it is made anew.
@@ -230,7 +231,7 @@ pub(super) fn renew(conn: &Connection) -> db::Result<()> {
     if projection == Some(project::VERSION) && search == Some(search::VERSION) {
         return Ok(());
     }
-    conn.together(|conn| {
+    let drop_old = |conn: &Connection| {
         if projection != Some(project::VERSION) {
             drop_projections(conn)?;
         }
@@ -238,7 +239,8 @@ pub(super) fn renew(conn: &Connection) -> db::Result<()> {
             drop_words(conn)?;
         }
         Ok(())
-    })
+    };
+    conn.at_leisure(|conn| conn.together(drop_old))
 }
 
 fn drop_projections(conn: &Connection) -> db::Result<()> {

@@ -57,7 +57,8 @@ pub(super) fn open(url: &str) -> Result<Connection, Trouble> {
         return Err(Trouble::Newer(found));
     }
     if found < known {
-        conn.together(take_all)?;
+        // Or until another node has taken them.
+        conn.at_leisure(|conn| conn.together(take_all))?;
     }
     Ok(conn)
 }

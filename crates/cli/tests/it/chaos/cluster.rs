@@ -6,12 +6,13 @@
 //! nothing acknowledged is lost, there is no hole and no duplicate, and every reader has seen the
 //! journal.
 
-mod database;
 mod fault;
 mod gate;
 mod history;
 mod linear;
+mod live;
 mod nodes;
+mod pulse;
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -19,21 +20,30 @@ use std::time::{Duration, Instant};
 use reqwest::Client;
 use tokio::time::sleep;
 
-use self::database::Postgres;
 use self::fault::Fault;
 use self::history::Recording;
 use self::nodes::{NODES, Nodes};
+use self::pulse::Pulse;
 use super::follow::{Patience, Reader};
 use super::kills::{Load, THREADS, VIEWS, WRITERS, ended, forked, judge};
 use super::{Place, Random, Report, setting, thread, verified};
+use crate::postgres::Postgres;
 use crate::server::http;
 
 /// Threads whose histories are checked, beside those that writers fill.
 const HISTORIES: usize = 2;
+/// Connections that the database has.
+const CONNECTIONS: u32 = 100;
 /// How long a writer waits for a node until it goes to another.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// So many kills at most are for every change, without faults that take long.
+const SHORT: u32 = 5;
 /// How long all is well before a fault and after it.
 const CALM: Duration = Duration::from_millis(1000);
+
+/// The longest time that nothing may be acknowledged to anyone: what a node has locked when it is
+/// stopped or cut off is free five seconds later.
+const PAUSE: Duration = Duration::from_secs(8);
 
 /// Runs the load beside one fault, and judges what came of it.
 async fn unit(
@@ -67,6 +77,7 @@ async fn unit(
     let writers = load.writers(random);
     let histories: Vec<_> =
         (0..HISTORIES).map(|n| Recording::begin(&scene, THREADS + n, random)).collect();
+    let pulse = Pulse::begin();
     sleep(CALM).await;
     let told = fault.strike(times, &mut nodes, postgres, random).await;
     sleep(CALM).await;
@@ -74,6 +85,12 @@ async fn unit(
     for writer in writers {
         writer.await.unwrap();
     }
+    // What one node holds is the others' again soon, however the one is.
+    let (pause, own) = (load.longest_pause(), pulse.end().await);
+    report.hold(pause < PAUSE + own * 3, || {
+        format!("nothing was acknowledged for {pause:?}, and this machine stood still for {own:?}")
+    });
+    let soon = live::slowest(&nodes, client, report).await;
     let (mut acts, mut unknown) = (0, 0);
     for history in histories {
         let (all, lost) = history.judge(report).await;
@@ -92,12 +109,13 @@ async fn unit(
     }
     report.tried(format!(
         "{}: {told}; {events} events acknowledged by {WRITERS} writers, {} requests tried again, \
-         {} readers' resumptions, nothing acknowledged for {:.1} s at most, {acts} acts in \
-         histories ({unknown} unknown), {} s",
+         {} readers' resumptions, nothing acknowledged for {:.1} s at most, told at every node \
+         within {} ms afterwards, {acts} acts in histories ({unknown} unknown), {} s",
         fault.name(),
         load.retried.load(Ordering::Relaxed),
         scene.resumed.load(Ordering::Relaxed),
-        load.longest_pause().as_secs_f64(),
+        pause.as_secs_f64(),
+        soon.as_millis(),
         began.elapsed().as_secs(),
     ));
     nodes.end(&place.path);
@@ -114,10 +132,10 @@ async fn every_node_tells_the_same() {
     let (mut random, mut report) = (Random(seed), Report::new(seed));
     let (client, began) = (http(), Instant::now());
     let faults: Vec<Fault> = match parts.as_str() {
-        "" => Fault::ALL.to_vec(),
+        "" => Fault::ALL.into_iter().filter(|fault| times > SHORT || !fault.is_long()).collect(),
         some => some.split(',').map(|name| Fault::named(name).expect("a part's name")).collect(),
     };
-    let postgres = Postgres::start();
+    let postgres = Postgres::start(CONNECTIONS);
     loop {
         for fault in &faults {
             if let Err(why) = fault.can_be_tried() {
@@ -125,7 +143,7 @@ async fn every_node_tells_the_same() {
                 continue;
             }
             // One that a standby takes the place of is not to be used again.
-            let own = fault.needs_its_own().then(Postgres::start);
+            let own = fault.needs_its_own().then(|| Postgres::start(CONNECTIONS));
             let postgres = own.as_ref().unwrap_or(&postgres);
             unit(*fault, times, postgres, &mut random, &client, &mut report).await;
         }

@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use super::database::{Idler, PRIMARY, Postgres, STANDBY};
 use super::gate::Way;
 use super::nodes::{Manner, NODES, Nodes};
 use crate::chaos::Random;
+use crate::postgres::{Idler, PRIMARY, Postgres, STANDBY};
 
 /// How long there are no connections left.
 const EXHAUSTED: Duration = Duration::from_secs(3);
+/// How long a node has to give up connections that say nothing.
+const LOST: Duration = Duration::from_secs(45);
 /// How long a node is stopped.
 const STOPPED: Duration = Duration::from_secs(10);
 
@@ -24,17 +26,21 @@ pub(super) enum Fault {
     Cut,
     Connections,
     Clocks,
+    Hints,
+    Lost,
     Failover,
 }
 
 impl Fault {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Kill,
         Self::Stop,
         Self::Restart,
         Self::Cut,
         Self::Connections,
         Self::Clocks,
+        Self::Hints,
+        Self::Lost,
         Self::Failover,
     ];
 
@@ -46,12 +52,19 @@ impl Fault {
             Self::Cut => "cut",
             Self::Connections => "connections",
             Self::Clocks => "clocks",
+            Self::Hints => "hints",
+            Self::Lost => "lost",
             Self::Failover => "failover",
         }
     }
 
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|fault| fault.name() == name)
+    }
+
+    /// Whether it takes too long for every change.
+    pub(super) fn is_long(self) -> bool {
+        self == Self::Lost
     }
 
     /// Whether what it needs is there.
@@ -72,6 +85,9 @@ impl Fault {
     /// How nodes are started.
     pub(super) fn manner(self) -> Manner {
         let mut manner = Manner::default();
+        if self == Self::Hints {
+            manner.args = vec!["--hints", "none"];
+        }
         if self == Self::Clocks
             && let Some(clock) = clock()
         {
@@ -106,7 +122,7 @@ impl Fault {
     ) -> String {
         let some = random.below(NODES as u64) as usize;
         match self {
-            Self::Kill | Self::Clocks => {
+            Self::Kill | Self::Clocks | Self::Hints => {
                 for _ in 0..times {
                     let node = random.below(NODES as u64) as usize;
                     nodes.kill(node);
@@ -114,9 +130,12 @@ impl Fault {
                     nodes.up(node).await;
                     sleep(Duration::from_millis(200 + random.below(700))).await;
                 }
-                let clocks =
-                    if self == Self::Clocks { ", an hour behind to 36 before" } else { "" };
-                format!("{times} of {NODES} nodes killed one after the other{clocks}")
+                let so = match self {
+                    Self::Clocks => ", with clocks from an hour behind to 36 before",
+                    Self::Hints => ", and no node told another anything",
+                    _ => "",
+                };
+                format!("{times} kills of {NODES} nodes{so}")
             }
             Self::Stop => {
                 nodes.signal(some, "STOP");
@@ -150,6 +169,13 @@ impl Fault {
                 "a node's way to the database silent for 4 s and then cut, another's silent for 4 s"
                     .to_owned()
             }
+            Self::Lost => {
+                // Nobody says that they are gone, as if a machine had lost its power.
+                let socket = postgres.socket(PRIMARY);
+                nodes.set(some, &Way::Anew(socket));
+                sleep(LOST).await;
+                format!("a node's connections silent for good, and {} s for it", LOST.as_secs())
+            }
             Self::Connections => {
                 let socket = postgres.socket(PRIMARY);
                 // Nodes have theirs since before: they are to need new ones, and find none.
@@ -180,11 +206,17 @@ impl Fault {
 /// Takes every connection that a database has, those included that others are about to leave.
 fn taken(socket: &Path) -> Vec<Idler> {
     let mut held = Vec::new();
-    let until = Instant::now() + Duration::from_secs(1);
-    while Instant::now() < until {
+    let mut refused = 0;
+    while refused < 50 {
         match Idler::take(socket) {
-            Some(one) => held.push(one),
-            None => std::thread::sleep(Duration::from_millis(10)),
+            Some(one) => {
+                held.push(one);
+                refused = 0;
+            }
+            None => {
+                refused += 1;
+                std::thread::sleep(Duration::from_millis(10));
+            }
         }
     }
     held

@@ -14,6 +14,8 @@ pub(in crate::chaos) enum Way {
     To(PathBuf),
     /// It comes nowhere, and nobody is told.
     Silent,
+    /// The same for connections that are there, for good; new ones come to this socket.
+    Anew(PathBuf),
     /// Connections end, and new ones do at once.
     Closed,
 }
@@ -56,7 +58,7 @@ async fn pass(mut node: TcpStream, mut way: watch::Receiver<Way>) {
     let target = loop {
         let now = way.borrow_and_update().clone();
         match now {
-            Way::To(target) => break target,
+            Way::To(target) | Way::Anew(target) => break target,
             Way::Silent if way.changed().await.is_ok() => {}
             Way::Silent | Way::Closed => return,
         }
@@ -65,10 +67,15 @@ async fn pass(mut node: TcpStream, mut way: watch::Receiver<Way>) {
     let (mut asks, mut answers) = node.split();
     let (mut from, mut to) = database.split();
     let (mut up, mut down) = (vec![0; 16 << 10], vec![0; 16 << 10]);
+    let began = way.borrow().clone();
     loop {
         let now = way.borrow_and_update().clone();
         match now {
-            Way::To(now) if now == target => {}
+            Way::Anew(_) if now != began => {
+                // Held, so that the node hears nothing of it.
+                std::future::pending::<()>().await;
+            }
+            Way::To(now) | Way::Anew(now) if now == target => {}
             Way::Silent if way.changed().await.is_ok() => continue,
             _ => return,
         }

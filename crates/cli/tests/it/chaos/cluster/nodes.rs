@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use reqwest::Client;
 
-use super::database::{PRIMARY, Postgres};
 use super::gate::{Gate, Way};
 use crate::chaos::address;
 use crate::chaos::follow::Scene;
+use crate::postgres::{PRIMARY, Postgres};
 use crate::server::Server;
 
 /// How many there are.
@@ -43,7 +43,7 @@ impl Nodes {
         manner: Manner,
         client: &Client,
     ) -> Self {
-        postgres.sql("postgres", &format!("CREATE DATABASE {database} TEMPLATE template0"));
+        postgres.make(database);
         let mut gates = Vec::new();
         for _ in 0..NODES {
             gates.push(Gate::to(&postgres.socket(PRIMARY)).await);

@@ -25,24 +25,26 @@ cat >/dev/null
 "#;
 
 /// What both are started with. What the disk does when the power fails is not tried here.
-const SETTINGS: &str = "-c listen_addresses= -c max_connections=100 -c shared_buffers=64MB \
-     -c fsync=off -c full_page_writes=off -c wal_receiver_status_interval=1s";
+const SETTINGS: &str = "-c listen_addresses= -c shared_buffers=64MB -c fsync=off \
+     -c full_page_writes=off -c wal_receiver_status_interval=1s";
 
 /// The one that takes appends first, and the one that follows it.
-pub(in crate::chaos) const PRIMARY: &str = "primary";
-pub(in crate::chaos) const STANDBY: &str = "standby";
+pub(crate) const PRIMARY: &str = "primary";
+pub(crate) const STANDBY: &str = "standby";
 
 /// A PostgreSQL.
-pub(in crate::chaos) struct Postgres {
+pub(crate) struct Postgres {
     folder: PathBuf,
     bin: PathBuf,
+    /// How many may be there at once.
+    connections: u32,
     /// Cleans up when its input closes.
     _keeper: Child,
 }
 
 impl Postgres {
-    /// Makes the primary and starts it.
-    pub(in crate::chaos) fn start() -> Self {
+    /// Makes the primary and starts it, with room for so many connections.
+    pub(crate) fn start(connections: u32) -> Self {
         let mut keeper = as_postgres()
             .args(["-c", KEEPER])
             .stdin(Stdio::piped())
@@ -52,7 +54,8 @@ impl Postgres {
         let mut line = String::new();
         BufReader::new(keeper.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let (folder, bin) = line.trim().split_once(' ').expect("PostgreSQL is installed");
-        let own = Self { folder: folder.into(), bin: bin.into(), _keeper: keeper };
+        let (folder, bin_folder) = (folder.into(), bin.into());
+        let own = Self { folder, bin: bin_folder, connections, _keeper: keeper };
         own.run(&format!(
             "{bin}/initdb -D {PRIMARY} -U postgres -A trust -E UTF8 --locale=C --no-sync",
         ));
@@ -81,20 +84,21 @@ impl Postgres {
     }
 
     /// Starts one, which recovers what it has to.
-    pub(in crate::chaos) fn up(&self, name: &str) {
+    pub(crate) fn up(&self, name: &str) {
         self.run(&format!("mkdir -p {name}.at"));
         let at = self.folder.join(format!("{name}.at"));
-        let options = format!("{SETTINGS} -k {}", at.display());
+        let (connections, at) = (self.connections, at.display());
+        let options = format!("{SETTINGS} -c max_connections={connections} -k {at}");
         self.control(name, &format!("-l {name}.log -o '{options}' start"));
     }
 
     /// Ends one as a crash would.
-    pub(in crate::chaos) fn crash(&self, name: &str) {
+    pub(crate) fn crash(&self, name: &str) {
         self.control(name, "-m immediate stop");
     }
 
     /// Makes a standby that has every commit before it is acknowledged.
-    pub(in crate::chaos) fn add_standby(&self) {
+    pub(crate) fn add_standby(&self) {
         let (bin, folder) = (self.bin.display(), self.folder.display());
         self.run(&format!(
             "{bin}/pg_basebackup -h {folder}/{PRIMARY}.at -U postgres -D {STANDBY} -R -X stream \
@@ -114,17 +118,24 @@ impl Postgres {
     }
 
     /// Makes the standby one that takes appends.
-    pub(in crate::chaos) fn promote(&self) {
+    pub(crate) fn promote(&self) {
         self.control(STANDBY, "promote");
     }
 
     /// Where one listens.
-    pub(in crate::chaos) fn socket(&self, name: &str) -> PathBuf {
+    pub(crate) fn socket(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.at/.s.PGSQL.5432"))
     }
 
+    /// Makes a database; where it is.
+    pub(crate) fn make(&self, database: &str) -> String {
+        self.sql("postgres", &format!("CREATE DATABASE {database} TEMPLATE template0"));
+        let at = self.folder.join(format!("{PRIMARY}.at"));
+        format!("postgres://postgres@localhost/{database}?host={}", at.display())
+    }
+
     /// Asks the primary; gives what it says.
-    pub(in crate::chaos) fn sql(&self, database: &str, sql: &str) -> String {
+    pub(crate) fn sql(&self, database: &str, sql: &str) -> String {
         let mut psql = Command::new(self.bin.join("psql"));
         psql.arg("-h").arg(self.folder.join(format!("{PRIMARY}.at")));
         psql.args(["-U", "postgres", "-d", database, "-X", "-q", "-t", "-A", "-c", sql]);
@@ -146,13 +157,13 @@ fn as_postgres() -> Command {
 }
 
 /// A connection that does nothing, held until it is dropped.
-pub(in crate::chaos) struct Idler {
+pub(crate) struct Idler {
     _stream: UnixStream,
 }
 
 impl Idler {
     /// Takes one; none if there is none left.
-    pub(in crate::chaos) fn take(socket: &Path) -> Option<Self> {
+    pub(crate) fn take(socket: &Path) -> Option<Self> {
         let mut stream = UnixStream::connect(socket).ok()?;
         let words = b"\0\x03\0\0user\0postgres\0database\0postgres\0\0";
         let length = (words.len() as u32 + 4).to_be_bytes();
