@@ -30,8 +30,13 @@ pub(crate) struct Settings {
     /// How nodes that share a PostgreSQL database tell each other what is new: notify (by the
     /// database), poll (ask it often, for poolers such as PgBouncer in transaction mode),
     /// redis://host:port or nats://host:port; whatever is lost is found within a second
-    #[arg(long, value_name = "HOW", env = "SELVEDGE_HINTS", hide_env_values = true,
-        default_value = "notify")]
+    #[arg(
+        long,
+        value_name = "HOW",
+        env = "SELVEDGE_HINTS",
+        hide_env_values = true,
+        default_value = "notify"
+    )]
     hints: Hints,
     /// Send traces of tasks, model calls and tools to this OpenTelemetry collector, over HTTP
     #[cfg(feature = "otel")]
