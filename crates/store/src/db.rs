@@ -164,7 +164,7 @@ impl Connection {
     pub(crate) fn others(&self) -> &'static [&'static str] {
         match self {
             Self::Sqlite(_) => &["idempotency"],
-            Self::Postgres(_) => &["task_over", "followed"],
+            Self::Postgres(_) => &["task_over", "followed", "claim"],
         }
     }
 

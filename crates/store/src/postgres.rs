@@ -8,6 +8,7 @@ mod herald;
 mod hints;
 mod migrate;
 mod node;
+mod pace;
 mod retain;
 mod search;
 mod stage;

@@ -112,6 +112,24 @@ impl Store {
         self.inner.node.as_ref().map(|node| node.stirs())
     }
 
+    /// Claims what only one node may do at a time: the turn of a task by its id, or anything else
+    /// of a thread by a name of its own; whether it is this node's from now on. A node keeps what
+    /// it claimed while it is alive. Blocks for the disk.
+    pub fn claim(&self, thread: i64, what: &str) -> Result<bool, ReadError> {
+        match &self.inner.node {
+            None => Ok(true),
+            Some(node) => self.inner.readers.with(|conn| Ok(node.claim(conn, thread, what)?)),
+        }
+    }
+
+    /// Gives back what it claimed. Blocks for the disk.
+    pub fn release(&self, thread: i64, what: &str) -> Result<(), ReadError> {
+        match &self.inner.node {
+            None => Ok(()),
+            Some(node) => self.inner.readers.with(|conn| Ok(node.release(conn, thread, what)?)),
+        }
+    }
+
     /// Appends events; when it answers, they are on disk.
     pub async fn append(&self, append: Append) -> Result<Appended, AppendError> {
         append.check(&self.inner.limits)?;
@@ -261,12 +279,13 @@ impl Store {
         if self.inner.readers.is_followed(thread) {
             return Ok(());
         }
-        self.inner.writer.fresh().await
+        self.inner.writer.fresh(Some(thread.num)).await
     }
 
-    /// Waits until what can be asked of all threads tells of all that was appended before.
+    /// Waits until what can be asked of all threads tells of all that was appended before, by
+    /// whichever node.
     pub async fn up_to_date(&self) -> Result<(), TendError> {
-        self.inner.writer.fresh().await
+        self.inner.writer.fresh(None).await
     }
 
     /// Renews a lease or lets it go, if nobody else has its task; nothing is appended.

@@ -160,6 +160,15 @@ fn tenant(conn: &Connection, thread: i64) -> db::Result<Option<String>> {
         .optional()
 }
 
+/// Whether there is something of a thread that was not followed.
+pub(super) fn is_behind(conn: &Connection, thread: i64) -> db::Result<bool> {
+    conn.prepare_cached(
+        "SELECT 1 FROM thread t JOIN followed f ON f.thread = t.num \
+         WHERE t.num = ?1 AND (f.projected < t.head OR f.searched < t.head)",
+    )?
+    .exists(params![thread])
+}
+
 /// Threads of which not all was followed, up to so many.
 pub(super) fn behind(conn: &Connection, most: usize) -> db::Result<Vec<i64>> {
     let mut find = conn.prepare_cached(

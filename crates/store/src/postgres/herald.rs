@@ -7,23 +7,25 @@
 //! Invariant: what enters a tail was read in one statement with how often the thread had been
 //! written anew, so that nothing comes back that was taken out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use sqlx_postgres::PgArguments;
+use tokio::sync::oneshot;
 
 use super::Client;
 use super::hints::{Ear, News, Wire, messages, news};
 use super::migrate::Trouble;
 use super::node::Node;
+use super::pace;
 use super::threads::add;
 use super::writer::Link;
 use crate::db::{self, Connection, Optional as _, Row, params};
 use crate::live::{Live, Tail};
 use crate::rows::thread::batch;
-use crate::{Batch, End, Hints, ThreadRef};
+use crate::{Batch, End, Hints, TendError, ThreadRef};
 
 /// Words that may wait. What does not fit is found by the next look.
 const QUEUE: usize = 4096;
@@ -35,6 +37,10 @@ const BEAT: Duration = Duration::from_secs(1);
 const SWEEP: Duration = Duration::from_secs(60);
 /// The wait after something that failed.
 const STUCK: Duration = Duration::from_millis(200);
+/// How often it is looked at how far other nodes have come, while someone waits for them, and how
+/// long anyone does.
+const SOON: Duration = Duration::from_millis(3);
+const PATIENCE: Duration = Duration::from_secs(2);
 /// Threads that are read together, rows of each, and bytes of those: more is read by who wants it.
 const THREADS: usize = 256;
 const ROWS: usize = 128;
@@ -50,8 +56,21 @@ pub(super) enum Word {
     Missed,
     /// There is something to tell.
     Tell,
+    /// Someone waits until other nodes have followed all that they acknowledged so far.
+    Fresh(Reply),
     /// It is to end.
     Close,
+}
+
+type Reply = oneshot::Sender<Result<(), TendError>>;
+
+/// Someone who waits for other nodes.
+struct Waiter {
+    reply: Reply,
+    /// The rounds that each must have made.
+    rounds: HashMap<i64, i64>,
+    /// When it goes on without them.
+    until: Instant,
 }
 
 /// What it is about to look at.
@@ -69,6 +88,9 @@ pub(super) struct Herald {
     wire: Wire,
     period: Duration,
     words: Receiver<Word>,
+    waiters: Vec<Waiter>,
+    /// Nodes that are known to be dead.
+    dead: HashSet<i64>,
 }
 
 /// A thread as the database has it.
@@ -128,7 +150,8 @@ impl Herald {
         let mut link = Link::with(url, conn, SETTINGS)?;
         let node = Arc::new(Node::join(link.get()?.0, sender.clone())?);
         let wire = Wire::open(hints, url, &mut link, Ear(sender))?;
-        Ok(Self { link, node, live, wire, period: hints.period(), words })
+        let (waiters, dead) = (Vec::new(), HashSet::new());
+        Ok(Self { link, node, live, wire, period: hints.period(), words, waiters, dead })
     }
 
     /// The node that it speaks for.
@@ -145,7 +168,11 @@ impl Herald {
             if self.node.has_news() {
                 next = next.min(tell);
             }
+            if !self.waiters.is_empty() {
+                next = next.min(Instant::now() + SOON);
+            }
             let Some(mut heard) = self.wait(next) else { break };
+            self.answer_waiters();
             if self.node.has_news() && Instant::now() >= tell {
                 tell = Instant::now() + REST;
                 // What could not be told is found by those who look.
@@ -200,6 +227,7 @@ impl Herald {
                 }
                 Word::Missed => heard.missed = true,
                 Word::Tell => {}
+                Word::Fresh(reply) => self.attend(reply),
                 Word::Close => return None,
             }
             word = self.words.try_recv().ok();
@@ -221,10 +249,53 @@ impl Herald {
     fn beat(&mut self, sweep: bool) -> db::Result<()> {
         let (conn, _) = self.link.get()?;
         self.node.beat(conn)?;
+        self.node.pace.renew(conn, self.node.id)?;
+        let others = self.node.others(conn)?;
+        self.node.pace.note_others(others.iter().any(|(_, is_alive)| *is_alive));
+        let dead: HashSet<i64> =
+            others.iter().filter(|(_, is_alive)| !is_alive).map(|(node, _)| *node).collect();
+        if !dead.is_subset(&self.dead) {
+            self.node.note_lost();
+            self.node.stir();
+        }
+        self.dead = dead;
         if sweep {
             Node::forget_others(conn)?;
         }
         Ok(())
+    }
+
+    /// Lets someone wait for those nodes that have something to follow: until each has begun and
+    /// finished a round from now on, or has come to rest.
+    fn attend(&mut self, reply: Reply) {
+        let behind = self.behind();
+        if behind.is_empty() {
+            let _ = reply.send(Ok(()));
+            return;
+        }
+        let rounds = behind.into_iter().map(|(node, rounds)| (node, rounds + 2)).collect();
+        self.waiters.push(Waiter { reply, rounds, until: Instant::now() + PATIENCE });
+    }
+
+    fn answer_waiters(&mut self) {
+        if self.waiters.is_empty() {
+            return;
+        }
+        let behind = self.behind();
+        let is_over = |waiter: &mut Waiter| {
+            let is_late = Instant::now() >= waiter.until;
+            let mut all = waiter.rounds.iter();
+            is_late || all.all(|(node, wanted)| behind.get(node).is_none_or(|made| made >= wanted))
+        };
+        for waiter in self.waiters.extract_if(.., is_over) {
+            let _ = waiter.reply.send(Ok(()));
+        }
+    }
+
+    /// Nodes that have something to follow. Whom nobody knows nobody waits for.
+    fn behind(&mut self) -> HashMap<i64, i64> {
+        let own = self.node.id;
+        self.link.get().and_then(|(conn, _)| pace::behind(conn, own)).unwrap_or_default()
     }
 
     /// Reads what other nodes told of, where someone here reads it.

@@ -32,7 +32,7 @@ impl Writer {
             asked.events.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
         let tokens = tokens()?;
         let done = self.together(|writer| {
-            let chain = writer.chain;
+            let chain = (writer.chain, &*writer.node);
             let (conn, client) = writer.link.get()?;
             let found = lock(conn, client, &[&asked.thread], Lock::Head)?.remove(&asked.thread);
             let Some(found) = found else { return Ok(Err(TendError::NotFound.into())) };

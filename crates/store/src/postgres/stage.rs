@@ -6,7 +6,7 @@
 
 mod write;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use sqlx_postgres::PgArguments;
 use super::hints::News;
 use super::text::stored;
 use super::threads::{Lock, add, live_head, lock, now};
-use super::{Client, follow};
+use super::{Client, Node, follow};
 use crate::db::{self, Connection, Row};
 use crate::rows::project::fits;
 use crate::rows::thread::folded;
@@ -119,6 +119,8 @@ struct Accepted {
 struct Group<'a> {
     conn: &'a Connection,
     client: &'a Client,
+    /// What this node has claimed of what the group asks for, by slots.
+    claimed: HashSet<(usize, String)>,
     slots: Vec<Slot>,
     by_key: HashMap<&'a ThreadKey, usize>,
     rows: Vec<NewRow<'a>>,
@@ -132,9 +134,9 @@ pub(super) fn stage(
     client: &Client,
     appends: &[&Append],
     look: Look,
-    chain: HashChain,
+    (chain, node): (HashChain, &Node),
 ) -> Result<Vec<Result<Staged, Stop>>, Stop> {
-    let mut group = Group::begin(conn, client, appends, look)?;
+    let mut group = Group::begin(conn, client, appends, look, node)?;
     let mut judged = Vec::with_capacity(appends.len());
     for append in appends {
         judged.push(match group.judge(append) {
@@ -144,6 +146,9 @@ pub(super) fn stage(
     }
     group.create()?;
     group.write(chain)?;
+    if !group.rows.is_empty() {
+        node.pace.mark(conn, node.id)?;
+    }
     for (append, judged) in appends.iter().zip(&judged) {
         if let (Some(guard), Ok(accepted)) = (&append.guard, judged)
             && !accepted.duplicate
@@ -160,6 +165,7 @@ impl<'a> Group<'a> {
         client: &'a Client,
         appends: &[&'a Append],
         look: Look,
+        node: &Node,
     ) -> db::Result<Self> {
         let mut by_key = HashMap::with_capacity(appends.len());
         let mut keys = Vec::with_capacity(appends.len());
@@ -190,9 +196,11 @@ impl<'a> Group<'a> {
             }
         });
         let slots = slots.collect();
-        let mut group = Self { conn, client, slots, by_key, rows: Vec::new(), now, look };
+        let (claimed, rows) = (HashSet::new(), Vec::new());
+        let mut group = Self { conn, client, claimed, slots, by_key, rows, now, look };
         group.look_up_keys(appends)?;
         group.look_up_tasks(appends)?;
+        group.look_up_claims(appends, node)?;
         Ok(group)
     }
 
@@ -284,6 +292,35 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
+    /// Finds out what this node has claimed. Whoever takes it over waits for the threads' locks.
+    fn look_up_claims(&mut self, appends: &[&Append], node: &Node) -> db::Result<()> {
+        let asked = appends.iter().filter_map(|append| {
+            let slot = self.by_key.get(&append.thread).copied()?;
+            Some((slot, self.number(slot), append.claim.clone()?))
+        });
+        let asked: Vec<(usize, i64, String)> = asked.collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let mut arguments = PgArguments::default();
+        add(&mut arguments, asked.iter().map(|(_, thread, _)| *thread).collect::<Vec<_>>())?;
+        let whats: Vec<String> = asked.iter().map(|(.., what)| stored(what).into_owned()).collect();
+        add(&mut arguments, whats)?;
+        add(&mut arguments, node.id)?;
+        let rows = self.client.rows(
+            "SELECT k.n FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (thread, what, n) \
+             JOIN claim c ON c.thread = k.thread AND c.what = k.what AND c.node = $3",
+            arguments,
+        )?;
+        for row in rows.into_iter().map(Row::Postgres) {
+            let nth = usize::try_from(row.get::<i64>(0)? - 1).unwrap_or(usize::MAX);
+            if let Some((slot, _, what)) = asked.get(nth) {
+                self.claimed.insert((*slot, what.clone()));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether an append is taken, and what it then changes.
     fn judge(&mut self, append: &'a Append) -> Result<Accepted, Stop> {
         let look = self.look;
@@ -297,6 +334,12 @@ impl<'a> Group<'a> {
             }
             return Ok(Accepted { slot, first, last, at, duplicate: true, rows: 0..0 });
         }
+        if let Some(what) = &append.claim
+            && !self.claimed.contains(&(slot, what.clone()))
+        {
+            return Err(AppendError::Instead(Instead::Elsewhere).into());
+        }
+        let (slot, own) = self.slot(append)?;
         let is_there = own.thread.is_some();
         let known = speaker(append).and_then(|task| own.tasks.get(task).copied());
         let branch = if is_there { None } else { self.origin(append)? };

@@ -94,7 +94,7 @@ impl Writer {
         let node = herald.node();
         let dirty = Dirty::default();
         let (follower, asked) = sync_channel(QUEUE);
-        let mut behind = super::tend::Follower::new(url, dirty.clone())?;
+        let mut behind = super::tend::Follower::new(url, dirty.clone(), node.clone())?;
         let following = std::thread::Builder::new()
             .name("follower".into())
             .spawn(move || behind.run(&asked))
@@ -125,7 +125,9 @@ impl Writer {
 
     fn run(&mut self, commands: &Receiver<Command>) {
         while let Ok(first) = commands.recv() {
+            self.node.pace.begin();
             self.take(first, commands);
+            self.node.pace.end();
         }
     }
 
@@ -184,9 +186,9 @@ impl Writer {
     ) -> Vec<(Box<Append>, Reply)> {
         let appends: Vec<&Append> = group.iter().map(|(append, _)| &**append).collect();
         let staged = self.together(|writer| {
-            let chain = writer.chain;
+            let own = (writer.chain, &*writer.node);
             let (conn, client) = writer.link.get()?;
-            stage(conn, client, &appends, look, chain)
+            stage(conn, client, &appends, look, own)
         });
         let staged = match staged {
             Ok(staged) => staged,
@@ -260,6 +262,7 @@ impl Writer {
 
     /// Passes on what was committed: to who reads it, and to what follows behind.
     pub(super) fn publish(&mut self, staged: &[Staged]) -> Reached {
+        self.node.pace.committed();
         // What was appended before stands where it was.
         let new = || staged.iter().filter(|stage| !stage.batches.is_empty());
         self.note(new().map(|stage| stage.answer.thread.num));

@@ -51,7 +51,7 @@ impl Writer {
             Command::Rebuild(reply) => {
                 let _ = reply.send(self.rebuild());
             }
-            Command::Fresh(reply) => {
+            Command::Fresh(_, reply) => {
                 let _ = reply.send(self.fresh());
             }
             Command::CatchUp(reply) => {

@@ -62,6 +62,7 @@ mod sqlite {
 mod postgres {
     #[path = "../append.rs"]
     mod append;
+    mod claims;
     #[path = "../delete.rs"]
     mod delete;
     #[path = "../events.rs"]

@@ -29,3 +29,6 @@ CREATE TABLE pace (
     behind bigint NOT NULL DEFAULT 0,
     rounds bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
+
+-- Shares that were revoked lately end what is open by them, on every node.
+CREATE INDEX share_by_revoked ON share (revoked) WHERE revoked IS NOT NULL;
