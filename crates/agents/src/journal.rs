@@ -8,8 +8,8 @@ use selvedge_protocol::journal::Event;
 use selvedge_protocol::json::quote;
 use selvedge_protocol::time;
 use selvedge_store::{
-    Append, AppendError, Appended, Draft, Edge, Entry, Guard, Key, ReadError, Store, Tail, Task,
-    ThreadKey, ThreadRef,
+    Append, AppendError, Appended, Draft, Edge, Entry, Guard, Instead, Key, ReadError, Store, Tail,
+    Task, ThreadKey, ThreadRef,
 };
 use tokio::sync::watch;
 
@@ -34,6 +34,8 @@ pub enum JournalError {
     Read(String),
     #[error("there is no such thread")]
     NoThread,
+    #[error("another node works on the task")]
+    Elsewhere,
 }
 
 impl From<ReadError> for JournalError {
@@ -104,6 +106,33 @@ impl Journal {
         let heads = tail.watch();
         let (journal, key) = (self.clone(), key.clone());
         Ok(Thread { journal, key, reference, tail, heads, seen })
+    }
+
+    /// Claims a task, so that no other node works on it; whether this one may.
+    pub(crate) async fn claim(&self, key: &ThreadKey, task: &str) -> Result<bool, JournalError> {
+        if !self.store.is_shared() {
+            return Ok(true);
+        }
+        let (key, task) = (key.clone(), task.to_owned());
+        let claim = move |store: &Store| match store.thread(&key)? {
+            Some(thread) => store.claim(thread.num, &task).map(Some),
+            None => Ok(None),
+        };
+        self.blocking(claim).await?.ok_or(JournalError::NoThread)
+    }
+
+    /// Gives a task back: it is over.
+    pub(crate) async fn release(&self, key: &ThreadKey, task: &str) {
+        if !self.store.is_shared() {
+            return;
+        }
+        let (key, task) = (key.clone(), task.to_owned());
+        let release = move |store: &Store| match store.thread(&key)? {
+            Some(thread) => store.release(thread.num, &task),
+            None => Ok(()),
+        };
+        // What is left goes with the thread.
+        let _ = self.blocking(release).await;
     }
 
     pub(crate) async fn blocking<T: Send + 'static>(
@@ -216,7 +245,15 @@ pub struct Writer {
 impl Writer {
     /// Appends events of the task.
     pub async fn append(&self, events: Vec<Event<'static>>) -> Result<Appended, JournalError> {
-        Ok((self.append)(Append::new(self.key.clone(), self.drafts(&events))).await?)
+        self.put(Append::new(self.key.clone(), self.drafts(&events))).await
+    }
+
+    /// Appends, as long as this node is the one that works on the task.
+    async fn put(&self, append: Append) -> Result<Appended, JournalError> {
+        match (self.append)(append.claimed(&self.task_id)).await {
+            Err(AppendError::Instead(Instead::Elsewhere)) => Err(JournalError::Elsewhere),
+            other => Ok(other?),
+        }
     }
 
     /// Appends events of the task, if something is so.
@@ -226,7 +263,7 @@ impl Writer {
         events: Vec<Event<'static>>,
     ) -> Result<Appended, JournalError> {
         let append = Append::new(self.key.clone(), self.drafts(&events)).guarded(guard);
-        Ok((self.append)(append).await?)
+        self.put(append).await
     }
 
     /// Appends events of the task, unless it is over. Then how it ended is in the journal.
@@ -244,9 +281,9 @@ impl Writer {
     /// Appends pieces of an answer, unless the task is over: then they are late, and nobody's.
     pub async fn append_pieces(&self, events: Vec<Event<'static>>) -> Result<(), JournalError> {
         let append = Append::new(self.key.clone(), self.drafts(&events)).spoken_by(&self.task_id);
-        match (self.append)(append).await {
-            Err(AppendError::Instead(_)) => Ok(()),
-            other => Ok(other.map(|_| ())?),
+        match self.put(append).await {
+            Err(JournalError::Append(AppendError::Instead(_))) => Ok(()),
+            other => other.map(|_| ()),
         }
     }
 
@@ -257,7 +294,7 @@ impl Writer {
         events: Vec<Event<'static>>,
     ) -> Result<Appended, JournalError> {
         let append = Append::new(self.key.clone(), self.drafts(&events)).expecting(head);
-        Ok((self.append)(append).await?)
+        self.put(append).await
     }
 
     /// The thread's id.

@@ -4,7 +4,10 @@
 //! was committed start the work at once; a look at the store finds what hints missed, after a
 //! restart above all.
 //!
-//! Invariant: a task has at most one turn in this process.
+//! Where other nodes share the journal, a task is claimed before it is worked on, and what they
+//! write wakes a task that waits here.
+//!
+//! Invariant: a task has at most one turn in this process, and one among all nodes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -18,6 +21,7 @@ use selvedge_protocol::json::{Doc, Raw};
 use selvedge_store::{AppendError, Listed, Place, ReadError, Store, ThreadKey, Wanted};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
 
 use crate::agent::Member;
 use crate::config::file::WhileWaiting;
@@ -26,8 +30,13 @@ use crate::remote;
 use crate::router::{Rules, Team, is_routed, settle};
 use crate::turn::{Left, Turn};
 
-/// How often the store is looked at for what hints missed.
+/// How often the store is looked at for what hints missed, and the same where other nodes write to
+/// it or may die.
 const PERIOD: Duration = Duration::from_secs(30);
+const PERIOD_SHARED: Duration = Duration::from_secs(1);
+/// How long what other nodes tell gathers before the store is looked at: as a rule one of them is
+/// at it by then.
+const GATHER: Duration = Duration::from_millis(100);
 /// The first wait after a turn that could not go on; it doubles.
 const AGAIN: Duration = Duration::from_millis(200);
 const AGAIN_MAX: Duration = Duration::from_secs(30);
@@ -107,6 +116,8 @@ struct Work {
     /// Whose it is.
     member: Member,
     state: State,
+    /// Turns there were.
+    turns: u64,
     /// Times in a row that its turn could not go on.
     failures: u32,
 }
@@ -192,17 +203,7 @@ impl Desk {
     /// Whether something may follow here from an event; from most of what is committed nothing
     /// does.
     pub fn heeds(event: &[u8]) -> bool {
-        Kind::leading(event).is_none_or(|kind| {
-            matches!(
-                kind,
-                Kind::TaskCreated
-                    | Kind::TaskStatus
-                    | Kind::TaskComplete
-                    | Kind::InputReceived
-                    | Kind::InputExpired
-                    | Kind::AuthCompleted
-            )
-        })
+        Kind::leading(event).is_none_or(Kind::concerns_tasks)
     }
 
     /// Takes a hint of what was committed to a thread.
@@ -245,7 +246,7 @@ impl Desk {
         if known.contains_key(&task) {
             return;
         }
-        let work = Work { member: member.clone(), state: State::Ready, failures: 0 };
+        let work = Work { member: member.clone(), state: State::Ready, turns: 0, failures: 0 };
         known.insert(task.clone(), work);
         tasks.ready.push(Key { thread, task });
         self.shared.ready.notify_one();
@@ -279,15 +280,22 @@ impl Desk {
         }
     }
 
-    /// What is to be started now.
-    fn take(&self) -> Vec<(Key, Member)> {
+    /// Whether a task still waits since its so-manieth turn.
+    fn waits(&self, key: &Key, turns: u64) -> bool {
+        let mut tasks = lock(&self.shared.tasks);
+        tasks.get(key).is_some_and(|work| work.state == State::Waiting && work.turns == turns)
+    }
+
+    /// What is to be started now, and how many turns each has had with this one.
+    fn take(&self) -> Vec<(Key, Member, u64)> {
         let mut tasks = lock(&self.shared.tasks);
         let ready = std::mem::take(&mut tasks.ready);
         let ready = ready.into_iter().filter_map(|key| {
             let work = tasks.get(&key)?;
             work.state = State::Working(News::None);
-            let member = work.member.clone();
-            Some((key, member))
+            work.turns += 1;
+            let (member, turns) = (work.member.clone(), work.turns);
+            Some((key, member, turns))
         });
         ready.collect()
     }
@@ -341,10 +349,20 @@ impl Runner {
     /// Works until it is dropped; then every turn stops where it is.
     pub async fn run(self) {
         let mut turns = JoinSet::new();
-        let mut look = tokio::time::interval(PERIOD);
+        let is_shared = self.journal.store().is_shared();
+        let period = if is_shared { PERIOD_SHARED } else { PERIOD };
+        let mut look = Instant::now();
+        let mut stirs = self.journal.store().stirs();
         loop {
             tokio::select! {
-                _ = look.tick() => self.look().await,
+                () = sleep_until(look) => {
+                    self.look().await;
+                    look = Instant::now() + period;
+                }
+                () = stirred(&mut stirs) => {
+                    self.desk.stir();
+                    look = look.min(Instant::now() + GATHER);
+                }
                 () = self.desk.shared.ready.notified() => {}
                 Some(ended) = turns.join_next(), if !turns.is_empty() => {
                     if let Err(error) = ended {
@@ -352,8 +370,8 @@ impl Runner {
                     }
                 }
             }
-            for (key, member) in self.desk.take() {
-                turns.spawn(self.clone().work(key, member));
+            for (key, member, nth) in self.desk.take() {
+                turns.spawn(self.clone().work(key, member, nth));
             }
             let ended = std::mem::take(&mut lock(&self.desk.shared.tasks).ended);
             for key in ended {
@@ -365,7 +383,7 @@ impl Runner {
     /// Looks into the store for tasks that nobody here works on, and for ends that nobody took up.
     async fn look(&self) {
         let found = |wanted: Wanted| self.desk.add(wanted.thread, wanted.task, &wanted.agent);
-        self.pages(Store::wanted, found).await;
+        self.pages(Store::unclaimed, found).await;
         self.pages(Store::unanswered, |ended| self.desk.over(ended.thread, ended.task)).await;
     }
 
@@ -388,16 +406,40 @@ impl Runner {
         }
     }
 
-    /// One turn, wherever it is thought.
-    async fn turn(&self, key: &Key, member: Member) -> Result<Left, JournalError> {
+    /// One turn, wherever it is thought, unless another node is at it; how it was left, and the
+    /// last event that it has seen.
+    async fn turn(&self, key: &Key, member: Member) -> Result<(Left, u64), JournalError> {
         let (journal, thread, task) = (&self.journal, &key.thread, &key.task);
+        if !journal.claim(thread, task).await? {
+            return Err(JournalError::Elsewhere);
+        }
         match member {
-            Member::Here(agent) => Turn::open(journal, thread, task, agent).await?.run().await,
+            Member::Here(agent) => {
+                let mut turn = Turn::open(journal, thread, task, agent).await?;
+                Ok((turn.run().await?, turn.seen()))
+            }
             Member::Remote(agent) => {
-                remote::Turn::open(journal, thread, task, agent).await?.run().await
+                let mut turn = remote::Turn::open(journal, thread, task, agent).await?;
+                Ok((turn.run().await?, turn.seen()))
             }
             // What is claimed is done by whoever claims it.
-            Member::Worker(_) => Ok(Left::Waiting),
+            Member::Worker(_) => Ok((Left::Waiting, 0)),
+        }
+    }
+
+    /// Waits until another node writes something that a task may wait for; for ever where there is
+    /// none, and until the next turn if that comes first.
+    async fn heard(&self, key: &Key, seen: u64, nth: u64) {
+        if !self.journal.store().is_shared() {
+            return std::future::pending().await;
+        }
+        // A thread that is gone, or could not be read, is for the next turn to find out.
+        let Ok(mut thread) = self.journal.thread_after(&key.thread, seen).await else { return };
+        while self.desk.waits(key, nth) && thread.more().await.is_ok() {
+            let Ok(entries) = thread.read().await else { return };
+            if entries.iter().any(|entry| Desk::heeds(&entry.event)) {
+                return;
+            }
         }
     }
 
@@ -415,25 +457,43 @@ impl Runner {
         }
     }
 
+    /// What a task waited for was heard of, unless it does not wait any more.
+    fn woken(&self, key: &Key, nth: u64) {
+        if self.desk.waits(key, nth) {
+            self.desk.wake(&key.thread);
+        }
+    }
+
     /// Works on a task until it is over or waits.
-    async fn work(self, key: Key, member: Member) {
+    async fn work(self, key: Key, member: Member, nth: u64) {
         let Ok(slot) = self.slots.clone().acquire_owned().await else { return };
         // Boxed: it is large, and what is spawned is moved several times.
         let left = Box::pin(self.turn(&key, member)).await;
         match left {
-            Ok(Left::Over)
+            Ok((Left::Over, _))
             | Err(JournalError::NoThread)
             | Err(JournalError::Append(AppendError::NotFound)) => {
                 lock(&self.desk.shared.tasks).remove(&key);
+                self.journal.release(&key.thread, &key.task).await;
             }
-            Ok(Left::Waiting) => self.desk.left(&key, State::Waiting),
-            Ok(Left::WaitingFor(wait)) => {
-                let desk = self.desk.clone();
-                desk.left(&key, State::Waiting);
-                // Others may work meanwhile, or everything end.
-                drop((self, slot));
-                tokio::time::sleep(wait).await;
-                desk.wake(&key.thread);
+            // Found again by a look, should that node die.
+            Err(JournalError::Elsewhere) => lock(&self.desk.shared.tasks).remove(&key),
+            Ok((Left::Waiting, seen)) => {
+                self.desk.left(&key, State::Waiting);
+                // Others may work meanwhile.
+                drop(slot);
+                if self.journal.store().is_shared() {
+                    Box::pin(self.heard(&key, seen, nth)).await;
+                    self.woken(&key, nth);
+                }
+            }
+            Ok((Left::WaitingFor(wait), seen)) => {
+                self.desk.left(&key, State::Waiting);
+                drop(slot);
+                tokio::select! {
+                    () = tokio::time::sleep(wait) => self.desk.wake(&key.thread),
+                    () = self.heard(&key, seen, nth) => self.woken(&key, nth),
+                }
             }
             Err(error) => {
                 let wait = self.desk.failed(&key);
@@ -443,6 +503,16 @@ impl Runner {
             }
         }
     }
+}
+
+/// Waits for word of other nodes, if there are any.
+async fn stirred(stirs: &mut Option<watch::Receiver<u64>>) {
+    if let Some(stirs) = stirs
+        && stirs.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -112,7 +112,7 @@ impl Turn {
     }
 
     /// Works until the task is over or has to wait. Dropped, all that is under way stops.
-    pub async fn run(mut self) -> Result<Left, JournalError> {
+    pub async fn run(&mut self) -> Result<Left, JournalError> {
         loop {
             // What it wrote itself need not be read to know that.
             if self.over {
@@ -155,6 +155,11 @@ impl Turn {
                 Next::Wait => self.wait().await?,
             }
         }
+    }
+
+    /// The last event of the thread that it has seen.
+    pub(crate) fn seen(&self) -> u64 {
+        self.thread.seen()
     }
 
     /// Takes in what was committed; `false` at the end.

@@ -257,7 +257,9 @@ impl Error {
                 ErrorCode::VersionConflict
             }
             Instead::Changed => ErrorCode::Busy,
-            Instead::Unleased | Instead::Released | Instead::Lost { .. } => ErrorCode::LeaseLost,
+            Instead::Unleased | Instead::Released | Instead::Lost { .. } | Instead::Elsewhere => {
+                ErrorCode::LeaseLost
+            }
         };
         let error = Self::new(code, instead.to_string());
         match instead {
@@ -275,7 +277,8 @@ impl Error {
             | Instead::Expired
             | Instead::Changed
             | Instead::Unleased
-            | Instead::Released => error,
+            | Instead::Released
+            | Instead::Elsewhere => error,
         }
     }
 

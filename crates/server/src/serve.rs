@@ -163,7 +163,12 @@ async fn keep(app: App) {
             }
         }
     };
-    tokio::join!(app.gate().keep(), certificates, credentials);
+    let shares = async {
+        if app.store().is_shared() {
+            app.gate().watch_revoked().await;
+        }
+    };
+    tokio::join!(app.gate().keep(), shares, certificates, credentials);
 }
 
 /// Lets the agents work, as soon as there are any.

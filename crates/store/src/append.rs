@@ -24,6 +24,8 @@ pub struct Append {
     /// The task that it is said in the name of: nothing is taken if it has just ended. Cheaper than
     /// a guard, for what comes in many pieces.
     pub speaker: Option<String>,
+    /// What this node must have claimed, where nodes share a database.
+    pub claim: Option<String>,
     /// The events, in order.
     pub events: Vec<Draft>,
     /// Further events, in rows of the journal that stand each by themselves: their sources refer
@@ -35,8 +37,8 @@ impl Append {
     /// To a thread that exists, whatever its head.
     pub fn new(thread: ThreadKey, events: Vec<Draft>) -> Self {
         let (create, expect) = (Create::Never, Expect::Anything);
-        let (key, guard, speaker, more) = (None, None, None, Vec::new());
-        Self { thread, create, expect, key, guard, speaker, events, more }
+        let (key, guard, speaker, claim, more) = (None, None, None, None, Vec::new());
+        Self { thread, create, expect, key, guard, speaker, claim, events, more }
     }
 
     /// With what to do if the thread is not there.
@@ -67,6 +69,13 @@ impl Append {
     #[must_use]
     pub fn spoken_by(self, task: &str) -> Self {
         Self { speaker: Some(task.to_owned()), ..self }
+    }
+
+    /// Only while this node has claimed something ([`crate::Store::claim`]); where it is the only
+    /// one, it has.
+    #[must_use]
+    pub fn claimed(self, what: &str) -> Self {
+        Self { claim: Some(what.to_owned()), ..self }
     }
 
     /// Whether it is within bounds.

@@ -65,6 +65,18 @@ impl Store {
         self.readers().with(|conn| query::wanted(conn, limit, after))
     }
 
+    /// The same without those that a node is at, where nodes share a database.
+    pub fn unclaimed(
+        &self,
+        limit: usize,
+        after: Option<&Place>,
+    ) -> Result<Listed<Wanted>, ReadError> {
+        if !self.is_shared() {
+            return self.wanted(limit, after);
+        }
+        self.readers().with(|conn| query::unclaimed(conn, limit, after))
+    }
+
     /// Tasks of an agent that can be claimed at a moment, the oldest first, and when the next one
     /// may be.
     pub fn queue(

@@ -87,4 +87,6 @@ pub enum Instead {
     Released,
     #[error("the lease ended, and the task was claimed again: attempt {attempt} is at it")]
     Lost { attempt: u32 },
+    #[error("another node has taken it over")]
+    Elsewhere,
 }

@@ -32,8 +32,8 @@ pub(crate) enum Command {
     Lease(ThreadKey, KeyHash, Then, oneshot::Sender<Result<Lease, AppendError>>),
     /// Drops what follows the journal.
     Rebuild(oneshot::Sender<Result<Progress, TendError>>),
-    /// Brings what is known of threads up to date.
-    Fresh(oneshot::Sender<Result<(), TendError>>),
+    /// Brings what is known of a thread, or of all, up to date.
+    Fresh(Option<i64>, oneshot::Sender<Result<(), TendError>>),
     /// Catches up a little.
     CatchUp(oneshot::Sender<Result<Progress, TendError>>),
 }
@@ -51,7 +51,7 @@ impl Command {
             Self::Promote(_, reply) => drop(reply.send(Err(why.clone().into()))),
             Self::Lease(_, _, _, reply) => drop(reply.send(Err(unsent(why.clone())))),
             Self::Rebuild(reply) | Self::CatchUp(reply) => drop(reply.send(Err(why.clone()))),
-            Self::Fresh(reply) => drop(reply.send(Err(why.clone()))),
+            Self::Fresh(_, reply) => drop(reply.send(Err(why.clone()))),
         }
     }
 }
@@ -136,9 +136,9 @@ impl WriterHandle {
         answer.await.unwrap_or(Err(TendError::Closed))
     }
 
-    pub(crate) async fn fresh(&self) -> Result<(), TendError> {
+    pub(crate) async fn fresh(&self, thread: Option<i64>) -> Result<(), TendError> {
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Fresh(reply))?;
+        self.send(Command::Fresh(thread, reply))?;
         answer.await.unwrap_or(Err(TendError::Closed))
     }
 

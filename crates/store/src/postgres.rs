@@ -4,7 +4,11 @@
 
 mod client;
 mod follow;
+mod herald;
+mod hints;
 mod migrate;
+mod node;
+mod pace;
 mod retain;
 mod search;
 mod stage;
@@ -15,6 +19,8 @@ mod translate;
 mod writer;
 
 pub(crate) use client::Client;
+pub(crate) use herald::standing;
 pub(crate) use migrate::{migrate, prepared};
+pub(crate) use node::Node;
 pub(crate) use search::search;
 pub(crate) use writer::Writer;

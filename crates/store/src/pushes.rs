@@ -108,13 +108,14 @@ impl Pushes {
         Ok(self.link.with(|conn| conn.prepare_cached(&sql)?.query_map([], push)?.collect())?)
     }
 
-    /// Notes how much was told, unless it is another one by now; `false` if it is.
+    /// Notes how much was told after what `push` says, unless it is another one by now, or someone
+    /// else has told more; `false` if so.
     pub fn told(&self, push: &Push, told: &str, over: bool) -> Result<bool, KeyError> {
         let noted = self.link.with(|conn| {
             conn.execute(
-                "UPDATE push SET told = ?4, over = ?5 \
-                 WHERE thread = ?1 AND task = ?2 AND id = ?3 AND sealed = ?6",
-                params![push.thread, push.task, push.id, told, over, push.sealed],
+                "UPDATE push SET told = ?4, over = ?5 WHERE thread = ?1 AND task = ?2 \
+                     AND id = ?3 AND sealed = ?6 AND told = ?7 AND over = 0",
+                params![push.thread, push.task, push.id, told, over, push.sealed, push.told],
             )
         })?;
         Ok(noted == 1)

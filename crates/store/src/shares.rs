@@ -132,6 +132,15 @@ impl Shares {
             .with(|conn| conn.prepare_cached(&sql)?.query_map(params![thread], share)?.collect())?)
     }
 
+    /// Those that were revoked at a moment or later, in milliseconds since 1970, by what their
+    /// tokens are recognised by.
+    pub fn revoked_since(&self, moment: i64) -> Result<Vec<KeyHash>, KeyError> {
+        Ok(self.link.with(|conn| {
+            let mut find = conn.prepare_cached("SELECT hash FROM share WHERE revoked >= ?1")?;
+            find.query_map(params![moment], |row| Ok(KeyHash::from_bytes(row.get(0)?)))?.collect()
+        })?)
+    }
+
     /// Ends a share of a thread for good, if there is one. One that has ended stays as it is.
     pub fn revoke(&self, thread: i64, id: &str, now: i64) -> Result<Option<Share>, KeyError> {
         let sql = format!("SELECT {COLUMNS} FROM share WHERE thread = ?1 AND id = ?2");

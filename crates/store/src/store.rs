@@ -4,6 +4,8 @@ use std::fs::File;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use tokio::sync::watch;
+
 use crate::chain::Chained;
 use crate::handle::WriterHandle;
 use crate::live::{Live, Tail};
@@ -13,8 +15,8 @@ use crate::rows::erase::erasures;
 use crate::rows::fold::Folding;
 use crate::sqlite::{Known, Recent, open};
 use crate::{
-    Address, Append, AppendError, Appended, Erase, Erasure, HashChain, KeyHash, Lease, Limits,
-    Lineage, OpenError, Page, Progress, Promote, PromoteError, Promoted, ReadError, Redact,
+    Address, Append, AppendError, Appended, Erase, Erasure, HashChain, Hints, KeyHash, Lease,
+    Limits, Lineage, OpenError, Page, Progress, Promote, PromoteError, Promoted, ReadError, Redact,
     RedactError, Redacted, TendError, Then, ThreadKey, ThreadRef, postgres, sqlite,
 };
 
@@ -25,6 +27,8 @@ pub struct Options {
     pub limits: Limits,
     /// Whether appends are chained by hashes.
     pub chain: HashChain,
+    /// How nodes that share a database tell each other.
+    pub hints: Hints,
 }
 
 /// A journal on disk. Clones share it; it closes when the last is gone.
@@ -40,6 +44,8 @@ struct Inner {
     live: Arc<Live>,
     limits: Limits,
     address: Address,
+    /// Which of those it is that share a database.
+    node: Option<Arc<postgres::Node>>,
     /// Last, so that the writer is done before another store may begin. Nodes share a database.
     _lock: Option<File>,
 }
@@ -54,21 +60,24 @@ impl Store {
         let live = Arc::new(Live::default());
         let recent = Arc::new(Recent::default());
         let readers = Readers::new(&address, recent.clone());
-        let (writer, lock) = match &address {
+        let (writer, node, lock) = match &address {
             Address::File(path) => {
                 let lock = open::lock(path)?;
                 let conn = open::writer(path)?;
                 let writer = sqlite::Writer::start(path, conn, live.clone(), recent, options.chain);
-                (writer?, Some(lock))
+                (writer?, None, Some(lock))
             }
             Address::Postgres(url) => {
                 // Nothing is at hand here that another node may have changed.
                 recent.note(Known::Not);
-                let writer = postgres::Writer::start(url, live.clone(), options.chain);
-                (writer.map_err(|error| error.at(&address))?, None)
+                let Options { chain, hints, .. } = &options;
+                let started = postgres::Writer::start(url, live.clone(), *chain, hints);
+                let (writer, node) = started.map_err(|error| error.at(&address))?;
+                (writer, Some(node), None)
             }
         };
-        let inner = Inner { writer, readers, live, limits: options.limits, address, _lock: lock };
+        let limits = options.limits;
+        let inner = Inner { writer, readers, live, limits, address, node, _lock: lock };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -89,6 +98,35 @@ impl Store {
     /// Where it is.
     pub fn address(&self) -> &Address {
         &self.inner.address
+    }
+
+    /// Whether other nodes may have it, too.
+    pub fn is_shared(&self) -> bool {
+        self.inner.node.is_some()
+    }
+
+    /// Changes when another node may have done something that matters to those who work on tasks;
+    /// none if there are no other nodes. It may be late, or be missed.
+    pub fn stirs(&self) -> Option<watch::Receiver<u64>> {
+        self.inner.node.as_ref().map(|node| node.stirs())
+    }
+
+    /// Claims what only one node may do at a time: the turn of a task by its id, or anything else
+    /// of a thread by a name of its own; whether it is this node's from now on. A node keeps what
+    /// it claimed while it is alive. Blocks for the disk.
+    pub fn claim(&self, thread: i64, what: &str) -> Result<bool, ReadError> {
+        match &self.inner.node {
+            None => Ok(true),
+            Some(node) => self.inner.readers.with(|conn| Ok(node.claim(conn, thread, what)?)),
+        }
+    }
+
+    /// Gives back what it claimed. Blocks for the disk.
+    pub fn release(&self, thread: i64, what: &str) -> Result<(), ReadError> {
+        match &self.inner.node {
+            None => Ok(()),
+            Some(node) => self.inner.readers.with(|conn| Ok(node.release(conn, thread, what)?)),
+        }
     }
 
     /// Appends events; when it answers, they are on disk.
@@ -139,7 +177,15 @@ impl Store {
     /// The live end of a thread. Blocks for the disk.
     pub fn tail(&self, thread: &ThreadRef) -> Result<Arc<Tail>, ReadError> {
         // In this order: what is committed in between reaches the tail by itself.
-        let tail = self.inner.live.tail(thread.num);
+        let tail = self.inner.live.tail(thread);
+        if self.inner.node.is_some() {
+            // By what the database says now: another node may have been there.
+            let end = self.inner.readers.with(|conn| Ok(postgres::standing(conn, thread, &tail)?));
+            return Ok(match end? {
+                None => tail,
+                Some(end) => Arc::new(Tail::ended_by(end)),
+            });
+        }
         if tail.is_new() {
             tail.begin_with(self.inner.readers.newest(thread));
         }
@@ -232,12 +278,13 @@ impl Store {
         if self.inner.readers.is_followed(thread) {
             return Ok(());
         }
-        self.inner.writer.fresh().await
+        self.inner.writer.fresh(Some(thread.num)).await
     }
 
-    /// Waits until what can be asked of all threads tells of all that was appended before.
+    /// Waits until what can be asked of all threads tells of all that was appended before, by
+    /// whichever node.
     pub async fn up_to_date(&self) -> Result<(), TendError> {
-        self.inner.writer.fresh().await
+        self.inner.writer.fresh(None).await
     }
 
     /// Renews a lease or lets it go, if nobody else has its task; nothing is appended.

@@ -61,7 +61,7 @@ impl Turn {
     }
 
     /// Works until the task is over or has to wait. Dropped, all that is under way stops.
-    pub async fn run(mut self) -> Result<Left, JournalError> {
+    pub async fn run(&mut self) -> Result<Left, JournalError> {
         loop {
             while self.sync().await? {}
             match self.progress.next() {
@@ -85,6 +85,11 @@ impl Turn {
                 Next::Finish => self.end(self.done()).await?,
             }
         }
+    }
+
+    /// The last event of the thread that it has seen.
+    pub(crate) fn seen(&self) -> u64 {
+        self.thread.seen()
     }
 
     /// Takes in what was committed; `false` at the end.

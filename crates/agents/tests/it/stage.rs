@@ -44,15 +44,15 @@ impl Stage {
     }
 
     pub(crate) async fn run_shared(&self, agent: Arc<Agent>, task: &str) -> Left {
-        let turn = Turn::open(&self.journal, &self.key, task, agent).await.unwrap();
+        let mut turn = Turn::open(&self.journal, &self.key, task, agent).await.unwrap();
         turn.run().await.unwrap()
     }
 
     /// One turn of an agent elsewhere.
     pub(crate) async fn ask(&self, agent: &Arc<Remote>, task: &str) -> Left {
         let turn = remote::Turn::open(&self.journal, &self.key, task, agent.clone());
-        let turn = turn.await.unwrap().run();
-        tokio::time::timeout(Duration::from_secs(120), turn).await.unwrap().unwrap()
+        let mut turn = turn.await.unwrap();
+        tokio::time::timeout(Duration::from_secs(120), turn.run()).await.unwrap().unwrap()
     }
 
     /// The user says more, and another task is made.

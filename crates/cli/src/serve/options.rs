@@ -6,7 +6,7 @@ use std::time::Duration;
 use selvedge_server::{
     A2aVersions, Coalesce, KeySet, Lag, Options, Secret, TlsFiles, TokenOptions,
 };
-use selvedge_store::{HashChain, Limits};
+use selvedge_store::{HashChain, Hints, Limits};
 
 #[derive(clap::Args)]
 pub(crate) struct Settings {
@@ -27,6 +27,17 @@ pub(crate) struct Settings {
     /// Chain appends by hashes, so that `selvedge verify` tells what was changed afterwards
     #[arg(long)]
     hash_chain: bool,
+    /// How nodes that share a PostgreSQL database tell each other what is new: notify (by the
+    /// database), poll (ask it often, for poolers such as PgBouncer in transaction mode),
+    /// redis://host:port or nats://host:port; whatever is lost is found within a second
+    #[arg(
+        long,
+        value_name = "HOW",
+        env = "SELVEDGE_HINTS",
+        hide_env_values = true,
+        default_value = "notify"
+    )]
+    hints: Hints,
     /// Send traces of tasks, model calls and tools to this OpenTelemetry collector, over HTTP
     #[cfg(feature = "otel")]
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
@@ -106,6 +117,7 @@ impl Settings {
         selvedge_store::Options {
             limits: Limits { event_bytes, batch_bytes, ..known },
             chain: if self.hash_chain { HashChain::On } else { HashChain::Off },
+            hints: self.hints.clone(),
         }
     }
 

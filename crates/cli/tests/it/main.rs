@@ -16,6 +16,7 @@ mod inspect;
 mod keys;
 mod killed_turns;
 mod peers;
+mod postgres;
 mod readers;
 mod remote;
 mod retain;

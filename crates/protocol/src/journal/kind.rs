@@ -342,6 +342,20 @@ impl Kind {
         std::str::from_utf8(name).ok()
     }
 
+    /// Whether something may follow from it for whoever works on tasks: one began or ended, or a
+    /// question was closed.
+    pub fn concerns_tasks(self) -> bool {
+        matches!(
+            self,
+            Self::TaskCreated
+                | Self::TaskStatus
+                | Self::TaskComplete
+                | Self::InputReceived
+                | Self::InputExpired
+                | Self::AuthCompleted
+        )
+    }
+
     /// Whether it is a piece of something that comes in many.
     pub fn is_piece(self) -> bool {
         matches!(self, Self::ContentDelta | Self::ThoughtStream | Self::ToolCallDelta)

@@ -9,10 +9,13 @@ use tokio::sync::watch;
 
 use super::token::{TokenError, Tokens};
 use super::{Pass, Principal, Scope};
+use crate::clock::now;
 use crate::{Error, ErrorCode};
 
 /// How often changes are looked for.
 const PERIOD: Duration = Duration::from_millis(400);
+/// How much the clocks of nodes may differ, in milliseconds.
+const SKEW: i64 = 600_000;
 /// How often a key set is fetched, and how often at most when a key is missing.
 const REFETCH: Duration = Duration::from_secs(300);
 const REFETCH_SOON: Duration = Duration::from_secs(5);
@@ -85,7 +88,7 @@ fn principal(key: ApiKey) -> Principal {
 pub(crate) struct Gate {
     keys: Arc<Keys>,
     ring: watch::Sender<Arc<Ring>>,
-    shares: Shares,
+    shares: Arc<Shares>,
     /// Shares that were revoked since the start; what was revoked before lets nobody in.
     revoked: watch::Sender<HashSet<KeyHash>>,
 }
@@ -98,7 +101,12 @@ impl Gate {
         tokens: Option<Tokens>,
     ) -> Result<Self, KeyError> {
         let ring = watch::Sender::new(Arc::new(read(&keys, tokens.map(Arc::new))?));
-        Ok(Self { keys: Arc::new(keys), ring, shares, revoked: watch::Sender::default() })
+        Ok(Self {
+            keys: Arc::new(keys),
+            ring,
+            shares: Arc::new(shares),
+            revoked: watch::Sender::default(),
+        })
     }
 
     /// The shares. They block for the disk.
@@ -163,6 +171,28 @@ impl Gate {
     /// Looks for changes for ever.
     pub(crate) async fn keep(&self) {
         tokio::join!(self.watch_keys(), self.refetch());
+    }
+
+    /// Notices shares that another node revoked.
+    pub(crate) async fn watch_revoked(&self) {
+        let mut period = tokio::time::interval(PERIOD);
+        // The clocks of nodes may differ.
+        let since = now() - SKEW;
+        loop {
+            period.tick().await;
+            let shares = self.shares.clone();
+            match tokio::task::spawn_blocking(move || shares.revoked_since(since)).await {
+                Ok(Ok(found)) => {
+                    self.revoked.send_if_modified(|known| {
+                        let before = known.len();
+                        known.extend(found);
+                        known.len() > before
+                    });
+                }
+                Ok(Err(error)) => tracing::warn!(%error, "shares could not be read"),
+                Err(error) => tracing::error!(%error, "shares could not be read"),
+            }
+        }
     }
 
     async fn watch_keys(&self) {

@@ -160,6 +160,15 @@ fn tenant(conn: &Connection, thread: i64) -> db::Result<Option<String>> {
         .optional()
 }
 
+/// Whether there is something of a thread that was not followed.
+pub(super) fn is_behind(conn: &Connection, thread: i64) -> db::Result<bool> {
+    conn.prepare_cached(
+        "SELECT 1 FROM thread t JOIN followed f ON f.thread = t.num \
+         WHERE t.num = ?1 AND (f.projected < t.head OR f.searched < t.head)",
+    )?
+    .exists(params![thread])
+}
+
 /// Threads of which not all was followed, up to so many.
 pub(super) fn behind(conn: &Connection, most: usize) -> db::Result<Vec<i64>> {
     let mut find = conn.prepare_cached(
@@ -212,10 +221,11 @@ pub(super) fn anew(conn: &Connection, tokens: &Tokens, thread: i64) -> db::Resul
 
 /// Drops everything that follows.
 pub(super) fn reset(conn: &Connection) -> db::Result<()> {
-    conn.together(|conn| {
+    let drop_all = |conn: &Connection| {
         drop_projections(conn)?;
         drop_words(conn)
-    })
+    };
+    conn.at_leisure(|conn| conn.together(drop_all))
 }
 
 /// Drops what other code has made, so that it is made anew.
@@ -230,7 +240,7 @@ pub(super) fn renew(conn: &Connection) -> db::Result<()> {
     if projection == Some(project::VERSION) && search == Some(search::VERSION) {
         return Ok(());
     }
-    conn.together(|conn| {
+    let drop_old = |conn: &Connection| {
         if projection != Some(project::VERSION) {
             drop_projections(conn)?;
         }
@@ -238,7 +248,8 @@ pub(super) fn renew(conn: &Connection) -> db::Result<()> {
             drop_words(conn)?;
         }
         Ok(())
-    })
+    };
+    conn.at_leisure(|conn| conn.together(drop_old))
 }
 
 fn drop_projections(conn: &Connection) -> db::Result<()> {

@@ -7,7 +7,10 @@ use crate::db::{self, Connection, params};
 use crate::{Address, OpenError};
 
 /// The steps, in order; their numbers are in a table.
-const STEPS: &[(&str, &str)] = &[("journal", include_str!("migrations/0001_journal.sql"))];
+const STEPS: &[(&str, &str)] = &[
+    ("journal", include_str!("migrations/0001_journal.sql")),
+    ("nodes", include_str!("migrations/0002_nodes.sql")),
+];
 /// What nodes that begin at the same time wait for each other by.
 const LOCK: i64 = 0x7365_6c76_6564_6765;
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS migration \
@@ -54,7 +57,8 @@ pub(super) fn open(url: &str) -> Result<Connection, Trouble> {
         return Err(Trouble::Newer(found));
     }
     if found < known {
-        conn.together(take_all)?;
+        // Or until another node has taken them.
+        conn.at_leisure(|conn| conn.together(take_all))?;
     }
     Ok(conn)
 }

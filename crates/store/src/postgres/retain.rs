@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use super::stage::{Look, stage};
 use super::tend::{failed, tended};
-use super::threads::{Lock, lock, lock_numbered, now};
+use super::threads::{Lock, lock, lock_numbered, now, rewrite};
 use super::writer::{Writer, tokens};
 use super::{Client, follow};
 use crate::db::{self, Connection, Optional as _, params};
@@ -15,7 +15,7 @@ use crate::rows::erase::{erase, keep};
 use crate::rows::fold::{Folding, look};
 use crate::rows::redact::{blanked, kin, receipt, write};
 use crate::{
-    Append, AppendError, Branches, Draft, End, Erase, Erasure, REDACT_EVENTS, Redact, RedactError,
+    Append, AppendError, Branches, Draft, Erase, Erasure, REDACT_EVENTS, Redact, RedactError,
     Redacted, TendError,
 };
 
@@ -32,7 +32,7 @@ impl Writer {
             asked.events.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
         let tokens = tokens()?;
         let done = self.together(|writer| {
-            let chain = writer.chain;
+            let chain = (writer.chain, &*writer.node);
             let (conn, client) = writer.link.get()?;
             let found = lock(conn, client, &[&asked.thread], Lock::Head)?.remove(&asked.thread);
             let Some(found) = found else { return Ok(Err(TendError::NotFound.into())) };
@@ -56,14 +56,21 @@ impl Writer {
             let mut staged = stage(conn, client, &[&told], Look::Never, chain)?;
             let staged = staged.pop().unwrap_or(Err(AppendError::NotFound.into()))?;
             let receipt = Some(staged.answer.last);
-            Ok(Ok((Redacted { events, receipt, at }, affected, Some(staged))))
+            let counts = rewrite(client, &affected)?;
+            Ok(Ok((Redacted { events, receipt, at }, counts, Some(staged))))
         });
-        let (redacted, affected, staged) = done.map_err(tended)??;
+        let (redacted, counts, staged) = done.map_err(tended)??;
         drop(self.publish(staged.as_slice()));
-        for thread in affected {
-            self.live.rewritten(thread);
-        }
+        self.rewritten(&counts);
         Ok(redacted)
+    }
+
+    /// Tells whoever reads threads that entries of them were written anew, here and elsewhere.
+    fn rewritten(&self, counts: &[(i64, i64)]) {
+        for (thread, rewrites) in counts {
+            self.live.rewritten_by(*thread, *rewrites);
+        }
+        self.node.changed(counts.iter().map(|(thread, _)| *thread));
     }
 
     /// Erases a thread: it is gone when this returns, and its rows go behind.
@@ -89,8 +96,9 @@ impl Writer {
         });
         let (gone, receipts) = done.map_err(tended)?;
         for num in &gone {
-            self.live.end(*num, End::Deleted);
+            self.live.deleted(*num);
         }
+        self.node.changed(gone.iter().copied());
         self.note(gone);
         Ok(receipts)
     }
@@ -105,11 +113,9 @@ impl Writer {
                 let (conn, client) = writer.link.get()?;
                 Ok(fold(conn, client, thread, before)?)
             });
-            let (entries, affected) = folded.map_err(tended)?;
+            let (entries, counts) = folded.map_err(tended)?;
             folding.entries += entries;
-            for thread in affected {
-                self.live.rewritten(thread);
-            }
+            self.rewritten(&counts);
         }
         Ok(folding)
     }
@@ -126,13 +132,14 @@ fn unfolded(conn: &Connection, before: i64) -> db::Result<Vec<i64>> {
     found.collect()
 }
 
-/// Folds what is finished in a thread; how many entries went, and which threads have them.
+/// Folds what is finished in a thread; how many entries went, and how often those threads were
+/// written anew that have them.
 fn fold(
     conn: &Connection,
     client: &Client,
     thread: i64,
     before: i64,
-) -> db::Result<(u64, Vec<i64>)> {
+) -> db::Result<(u64, Vec<(i64, i64)>)> {
     lock_numbered(client, &[thread], Lock::Head)?;
     let looked: i64 = conn
         .query_row("SELECT folded FROM followed WHERE thread = ?1", params![thread], |row| {
@@ -152,6 +159,8 @@ fn fold(
     let fold = look(conn, thread, first as u64, row)?;
     let entries = fold.write(conn)?;
     conn.execute("UPDATE followed SET folded = ?2 WHERE thread = ?1", params![thread, last])?;
-    let affected = if fold.folded.is_empty() { Vec::new() } else { kin(conn, &[thread])? };
-    Ok((entries, affected))
+    if fold.folded.is_empty() {
+        return Ok((entries, Vec::new()));
+    }
+    Ok((entries, rewrite(client, &kin(conn, &[thread])?)?))
 }

@@ -6,16 +6,18 @@
 
 mod write;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 
+use selvedge_protocol::journal::Kind;
 use selvedge_protocol::journal::fold::TaskState;
 use sqlx_postgres::PgArguments;
 
+use super::hints::News;
 use super::text::stored;
 use super::threads::{Lock, add, live_head, lock, now};
-use super::{Client, follow};
+use super::{Client, Node, follow};
 use crate::db::{self, Connection, Row};
 use crate::rows::project::fits;
 use crate::rows::thread::folded;
@@ -30,6 +32,19 @@ use crate::{
 pub(super) struct Staged {
     pub(super) answer: Appended,
     pub(super) batches: Vec<Arc<Batch>>,
+    /// How often the thread had been written anew.
+    pub(super) rewrites: i64,
+}
+
+impl Staged {
+    /// What other nodes are to be told of it.
+    pub(super) fn news(&self) -> (i64, News) {
+        let lines = self.batches.iter().flat_map(|batch| batch.lines());
+        let stirs = lines
+            .into_iter()
+            .any(|(_, (event, _))| Kind::leading(event).is_none_or(Kind::concerns_tasks));
+        (self.answer.thread.num, News { head: Some(self.answer.last), stirs })
+    }
 }
 
 /// Why an append goes no further.
@@ -73,6 +88,7 @@ struct Slot {
     past: u64,
     head: u64,
     at: i64,
+    rewrites: i64,
     /// Keys that were used, by what was there or by the group.
     used: HashMap<String, Used>,
     /// How tasks stand that someone asks for, where that is known.
@@ -103,6 +119,8 @@ struct Accepted {
 struct Group<'a> {
     conn: &'a Connection,
     client: &'a Client,
+    /// What this node has claimed of what the group asks for, by slots.
+    claimed: HashSet<(usize, String)>,
     slots: Vec<Slot>,
     by_key: HashMap<&'a ThreadKey, usize>,
     rows: Vec<NewRow<'a>>,
@@ -116,9 +134,9 @@ pub(super) fn stage(
     client: &Client,
     appends: &[&Append],
     look: Look,
-    chain: HashChain,
+    (chain, node): (HashChain, &Node),
 ) -> Result<Vec<Result<Staged, Stop>>, Stop> {
-    let mut group = Group::begin(conn, client, appends, look)?;
+    let mut group = Group::begin(conn, client, appends, look, node)?;
     let mut judged = Vec::with_capacity(appends.len());
     for append in appends {
         judged.push(match group.judge(append) {
@@ -128,6 +146,9 @@ pub(super) fn stage(
     }
     group.create()?;
     group.write(chain)?;
+    if !group.rows.is_empty() {
+        node.pace.mark(conn, node.id)?;
+    }
     for (append, judged) in appends.iter().zip(&judged) {
         if let (Some(guard), Ok(accepted)) = (&append.guard, judged)
             && !accepted.duplicate
@@ -144,6 +165,7 @@ impl<'a> Group<'a> {
         client: &'a Client,
         appends: &[&'a Append],
         look: Look,
+        node: &Node,
     ) -> db::Result<Self> {
         let mut by_key = HashMap::with_capacity(appends.len());
         let mut keys = Vec::with_capacity(appends.len());
@@ -157,7 +179,8 @@ impl<'a> Group<'a> {
         let now = now(conn)?;
         let slots = keys.iter().map(|key| {
             let found = locked.remove(*key);
-            let (head, at) = found.as_ref().map_or((0, 0), |found| (found.head, found.at));
+            let known = found.as_ref().map(|found| (found.head, found.at, found.rewrites));
+            let (head, at, rewrites) = known.unwrap_or_default();
             Slot {
                 key: (*key).clone(),
                 thread: found.map(|found| found.thread),
@@ -166,15 +189,18 @@ impl<'a> Group<'a> {
                 head,
                 // A thread's time does not go back, whatever the clock does.
                 at: at.max(now),
+                rewrites,
                 used: HashMap::new(),
                 tasks: HashMap::new(),
                 ends: Vec::new(),
             }
         });
         let slots = slots.collect();
-        let mut group = Self { conn, client, slots, by_key, rows: Vec::new(), now, look };
+        let (claimed, rows) = (HashSet::new(), Vec::new());
+        let mut group = Self { conn, client, claimed, slots, by_key, rows, now, look };
         group.look_up_keys(appends)?;
         group.look_up_tasks(appends)?;
+        group.look_up_claims(appends, node)?;
         Ok(group)
     }
 
@@ -266,6 +292,35 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
+    /// Finds out what this node has claimed. Whoever takes it over waits for the threads' locks.
+    fn look_up_claims(&mut self, appends: &[&Append], node: &Node) -> db::Result<()> {
+        let asked = appends.iter().filter_map(|append| {
+            let slot = self.by_key.get(&append.thread).copied()?;
+            Some((slot, self.number(slot), append.claim.clone()?))
+        });
+        let asked: Vec<(usize, i64, String)> = asked.collect();
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let mut arguments = PgArguments::default();
+        add(&mut arguments, asked.iter().map(|(_, thread, _)| *thread).collect::<Vec<_>>())?;
+        let whats: Vec<String> = asked.iter().map(|(.., what)| stored(what).into_owned()).collect();
+        add(&mut arguments, whats)?;
+        add(&mut arguments, node.id)?;
+        let rows = self.client.rows(
+            "SELECT k.n FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (thread, what, n) \
+             JOIN claim c ON c.thread = k.thread AND c.what = k.what AND c.node = $3",
+            arguments,
+        )?;
+        for row in rows.into_iter().map(Row::Postgres) {
+            let nth = usize::try_from(row.get::<i64>(0)? - 1).unwrap_or(usize::MAX);
+            if let Some((slot, _, what)) = asked.get(nth) {
+                self.claimed.insert((*slot, what.clone()));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether an append is taken, and what it then changes.
     fn judge(&mut self, append: &'a Append) -> Result<Accepted, Stop> {
         let look = self.look;
@@ -279,6 +334,12 @@ impl<'a> Group<'a> {
             }
             return Ok(Accepted { slot, first, last, at, duplicate: true, rows: 0..0 });
         }
+        if let Some(what) = &append.claim
+            && !self.claimed.contains(&(slot, what.clone()))
+        {
+            return Err(AppendError::Instead(Instead::Elsewhere).into());
+        }
+        let (slot, own) = self.slot(append)?;
         let is_there = own.thread.is_some();
         let known = speaker(append).and_then(|task| own.tasks.get(task).copied());
         let branch = if is_there { None } else { self.origin(append)? };
@@ -371,8 +432,9 @@ impl<'a> Group<'a> {
 
     /// What becomes of an append that was accepted.
     fn staged(&self, own: Accepted) -> Result<Staged, Stop> {
-        let thread = self.slots.get(own.slot).and_then(|slot| slot.thread.clone());
-        let thread = thread.ok_or(Stop::Refused(AppendError::NotFound))?;
+        let slot = self.slots.get(own.slot);
+        let found = slot.and_then(|slot| Some((slot.thread.clone()?, slot.rewrites)));
+        let (thread, rewrites) = found.ok_or(Stop::Refused(AppendError::NotFound))?;
         let rows = self.rows.get(own.rows).unwrap_or_default();
         Ok(Staged {
             answer: Appended {
@@ -383,6 +445,7 @@ impl<'a> Group<'a> {
                 at: own.at,
             },
             batches: rows.iter().map(|row| row.batch.clone()).collect(),
+            rewrites,
         })
     }
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Client;
 use super::follow;
 use super::migrate::Trouble;
+use super::node::Node;
 use super::search::Tokens;
 use super::stage::{Look, Stop, stage};
 use super::threads::{Lock, lock, now};
@@ -18,7 +19,7 @@ use crate::rows::lease::{change, is_held, millis};
 use crate::rows::promote::rename;
 use crate::rows::sweep;
 use crate::{
-    Append, AppendError, Draft, End, KeyHash, Lease, Progress, Promote, PromoteError, Promoted,
+    Append, AppendError, Draft, KeyHash, Lease, Progress, Promote, PromoteError, Promoted,
     TendError, Then, ThreadKey,
 };
 
@@ -28,6 +29,8 @@ const ASKED: Duration = Duration::from_millis(50);
 const STUCK: Duration = Duration::from_secs(1);
 /// How long a step of catching up may take that nobody waits for.
 const STEP: Duration = Duration::from_millis(20);
+/// How often it is looked whether a node has died.
+const WATCH: Duration = Duration::from_secs(1);
 /// How long what follows gathers: the more follows together, the less is written twice.
 const GATHER: Duration = Duration::from_millis(5);
 
@@ -73,7 +76,8 @@ impl Writer {
             Ok(found.thread.num)
         });
         let num = deleted.map_err(tended)?;
-        self.live.end(num, End::Deleted);
+        self.live.deleted(num);
+        self.node.changed([num]);
         self.note([num]);
         Ok(())
     }
@@ -81,7 +85,7 @@ impl Writer {
     /// Changes the names of a branch and of the thread it came from.
     fn promote(&mut self, promote: &Promote) -> Result<Promoted, PromoteError> {
         let changed = self.together(|writer| {
-            let chain = writer.chain;
+            let chain = (writer.chain, &*writer.node);
             let (conn, client) = writer.link.get()?;
             let names = [&promote.branch, &promote.parent, &promote.old];
             let mut found = lock(conn, client, &names, Lock::All)?;
@@ -109,16 +113,17 @@ impl Writer {
             let other = tell(&promote.old, &promote.told_old);
             let staged = stage(conn, client, &[&own, &other], Look::Never, chain)?;
             let staged = staged.into_iter().collect::<Result<Vec<_>, Stop>>()?;
-            Ok(Ok(([branch.num, parent.num], staged)))
+            Ok(Ok(([branch, parent], staged)))
         });
         let (threads, staged) = changed.map_err(tended)??;
         let Some(own) = staged.first().map(|staged| staged.answer.clone()) else {
             return Err(TendError::NotFound.into());
         };
         drop(self.publish(&staged));
-        for thread in threads {
-            self.live.end(thread, End::Renamed);
+        for thread in &threads {
+            self.live.renamed(thread.num, thread.renamed + 1);
         }
+        self.node.changed(threads.iter().map(|thread| thread.num));
         Ok(Promoted { thread: own.thread, head: own.last })
     }
 
@@ -162,15 +167,18 @@ pub(super) struct Follower {
     link: Link,
     tokens: Tokens,
     dirty: Dirty,
+    node: Arc<Node>,
     /// Whether there may be more to follow than was appended here.
     is_behind: bool,
 }
 
 impl Follower {
-    pub(super) fn new(url: &str, dirty: Dirty) -> Result<Self, Trouble> {
-        let link = Link::new(url, Connection::Postgres(Client::open(url)?));
+    pub(super) fn new(url: &str, dirty: Dirty, node: Arc<Node>) -> Result<Self, Trouble> {
+        // All that is written here can be made again.
+        let settings = "SET synchronous_commit = off";
+        let link = Link::with(url, Connection::Postgres(Client::open(url)?), settings)?;
         // What another node, or this one before it stopped, has left behind.
-        Ok(Self { link, tokens: Tokens::new()?, dirty, is_behind: true })
+        Ok(Self { link, tokens: Tokens::new()?, dirty, node, is_behind: true })
     }
 
     /// Follows whatever there is, and does what is asked, until nobody can ask any more.
@@ -182,8 +190,10 @@ impl Follower {
             due = due.or_else(|| self.wait(is_stuck).map(|wait| Instant::now() + wait));
             let next = match due {
                 Some(due) => asked.recv_timeout(due.saturating_duration_since(Instant::now())),
-                None => asked.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                None => asked.recv_timeout(WATCH),
             };
+            // What a node has left that died is for any other to follow.
+            self.is_behind |= self.node.take_lost();
             match next {
                 Ok(Some(command)) => self.answer(command),
                 Ok(None) | Err(RecvTimeoutError::Timeout) => {}
@@ -199,7 +209,8 @@ impl Follower {
 
     /// How long what waits may wait for more; none if nothing does.
     fn wait(&self, is_stuck: bool) -> Option<Duration> {
-        let is_clean = self.dirty().is_empty();
+        // What was said of it must be taken back, too.
+        let is_clean = self.dirty().is_empty() && !self.node.pace.is_behind();
         match (is_stuck, self.is_behind, is_clean) {
             (_, false, true) => None,
             (true, ..) => Some(STUCK),
@@ -210,7 +221,7 @@ impl Follower {
 
     /// Follows what waits, and some of what was left behind.
     fn go_on(&mut self) -> db::Result<()> {
-        self.follow_all()?;
+        self.follow_round()?;
         if self.is_behind {
             self.is_behind = !self.catch_up(STEP)?.is_done();
         }
@@ -223,9 +234,13 @@ impl Follower {
 
     fn answer(&mut self, command: Command) {
         match command {
-            Command::Fresh(reply) => {
-                let _ = reply.send(self.follow_all().map_err(failed));
+            Command::Fresh(Some(thread), reply) => {
+                let _ = reply.send(self.follow_one(thread).map_err(failed));
             }
+            Command::Fresh(None, reply) => match self.follow_round() {
+                Ok(()) => self.node.await_others(reply),
+                Err(error) => drop(reply.send(Err(failed(error)))),
+            },
             Command::CatchUp(reply) => {
                 let _ = reply.send(self.catch_up(ASKED).map_err(failed));
             }
@@ -234,6 +249,22 @@ impl Follower {
             }
             other => other.refuse(&TendError::Closed),
         }
+    }
+
+    /// Follows all that was appended here, and tells other nodes.
+    fn follow_round(&mut self) -> db::Result<()> {
+        self.follow_all()?;
+        let (dirty, node) = (self.dirty.clone(), self.node.clone());
+        let is_clean = || dirty.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        node.pace.round(self.link.get()?.0, node.id, is_clean)
+    }
+
+    /// Follows one thread, whichever node wrote to it.
+    fn follow_one(&mut self, thread: i64) -> db::Result<()> {
+        if !follow::is_behind(self.link.get()?.0, thread)? {
+            return Ok(());
+        }
+        self.follow(&[thread])
     }
 
     /// Follows all that was appended here.

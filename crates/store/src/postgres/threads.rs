@@ -21,6 +21,8 @@ pub(super) struct Locked {
     pub(super) head: u64,
     /// When its last entry was committed.
     pub(super) at: i64,
+    /// How often entries of it were written anew.
+    pub(super) rewrites: i64,
 }
 
 /// How much of a row is locked.
@@ -42,7 +44,7 @@ impl Lock {
 }
 
 const COLUMNS: &str = "t.num, t.epoch, t.created, t.parent, t.fork, t.renamed, t.head, t.at, \
-     t.tenant, t.id";
+     t.tenant, t.id, t.rewrites";
 
 /// Locks the threads of some names, as many as there are.
 pub(super) fn lock(
@@ -66,6 +68,18 @@ pub(super) fn lock(
     found(conn, client.rows(&sql, arguments)?)
 }
 
+/// Counts that entries of some threads were written anew, and locks them for it; the counts.
+pub(super) fn rewrite(client: &Client, threads: &[i64]) -> db::Result<Vec<(i64, i64)>> {
+    lock_numbered(client, threads, Lock::Head)?;
+    let mut arguments = PgArguments::default();
+    add(&mut arguments, threads.to_vec())?;
+    let counted = client.rows(
+        "UPDATE thread SET rewrites = rewrites + 1 WHERE num = ANY($1) RETURNING num, rewrites",
+        arguments,
+    )?;
+    counted.into_iter().map(db::Row::Postgres).map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+}
+
 /// Locks the threads of some numbers, deleted ones included.
 pub(super) fn lock_numbered(client: &Client, threads: &[i64], how: Lock) -> db::Result<()> {
     let mut arguments = PgArguments::default();
@@ -83,7 +97,8 @@ fn found(
     for row in rows {
         let row = db::Row::Postgres(row);
         let thread = thread(conn, columns(&row)?)?;
-        let locked = Locked { thread, head: row.get::<i64>(6)? as u64, at: row.get(7)? };
+        let (head, at, rewrites) = (row.get::<i64>(6)? as u64, row.get(7)?, row.get(10)?);
+        let locked = Locked { thread, head, at, rewrites };
         let key = ThreadKey::new(row.get::<String>(8)?, row.get::<String>(9)?);
         found.insert(key, locked);
     }

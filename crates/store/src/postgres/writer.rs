@@ -9,14 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::client::code;
+use super::herald::Herald;
 use super::migrate::{self, Trouble};
 use super::search::Tokens;
 use super::stage::{Look, Staged, Stop, stage};
-use super::{Client, follow};
+use super::{Client, Node, follow};
 use crate::db::{self, Connection};
 use crate::handle::{Command, Reply, WriterHandle};
 use crate::live::{Live, Reached};
-use crate::{Append, AppendError, Draft, HashChain, TendError};
+use crate::{Append, AppendError, Draft, HashChain, Hints, TendError};
 
 /// Appends that may wait, and commands that may.
 const QUEUE: usize = 16_384;
@@ -36,6 +37,7 @@ pub(crate) struct Writer {
     pub(super) link: Link,
     pub(super) live: Arc<Live>,
     pub(super) chain: HashChain,
+    pub(super) node: Arc<Node>,
     dirty: Dirty,
     follower: SyncSender<Option<Command>>,
     /// How many appends the last commit had, and how long to wait for as many again.
@@ -47,17 +49,29 @@ pub(crate) struct Writer {
 pub(super) struct Link {
     url: Arc<str>,
     conn: Connection,
+    /// What every connection begins with here.
+    settings: &'static str,
 }
 
 impl Link {
     pub(super) fn new(url: &str, conn: Connection) -> Self {
-        Self { url: url.into(), conn }
+        Self { url: url.into(), conn, settings: "" }
+    }
+
+    /// One that begins with some settings.
+    pub(super) fn with(url: &str, conn: Connection, settings: &'static str) -> db::Result<Self> {
+        conn.execute_batch(settings)?;
+        Ok(Self { url: url.into(), conn, settings })
     }
 
     /// The connection, and the same as one to PostgreSQL.
     pub(super) fn get(&mut self) -> db::Result<(&Connection, &Client)> {
         if self.conn.is_broken() {
-            self.conn = Connection::Postgres(Client::open(&self.url)?);
+            let conn = Connection::Postgres(Client::open(&self.url)?);
+            if !self.settings.is_empty() {
+                conn.execute_batch(self.settings)?;
+            }
+            self.conn = conn;
         }
         match &self.conn {
             conn @ Connection::Postgres(client) => Ok((conn, client)),
@@ -72,12 +86,15 @@ impl Writer {
         url: &str,
         live: Arc<Live>,
         chain: HashChain,
-    ) -> Result<WriterHandle, Trouble> {
+        hints: &Hints,
+    ) -> Result<(WriterHandle, Arc<Node>), Trouble> {
         let conn = migrate::open(url)?;
         follow::renew(&conn)?;
+        let herald = Herald::new(url, live.clone(), hints)?;
+        let node = herald.node();
         let dirty = Dirty::default();
         let (follower, asked) = sync_channel(QUEUE);
-        let mut behind = super::tend::Follower::new(url, dirty.clone())?;
+        let mut behind = super::tend::Follower::new(url, dirty.clone(), node.clone())?;
         let following = std::thread::Builder::new()
             .name("follower".into())
             .spawn(move || behind.run(&asked))
@@ -85,7 +102,13 @@ impl Writer {
         let (sender, receiver) = sync_channel(QUEUE);
         let link = Link::new(url, conn);
         let gather = Duration::ZERO;
-        let mut writer = Self { link, live, chain, dirty, follower, group: 1, gather };
+        let telling = std::thread::Builder::new()
+            .name("herald".into())
+            .spawn(move || herald.run())
+            .map_err(Trouble::Thread)?;
+        let own = node.clone();
+        let mut writer = Self { link, live, chain, node, dirty, follower, group: 1, gather };
+        let node = own.clone();
         let thread = std::thread::Builder::new()
             .name("journal".into())
             .spawn(move || {
@@ -93,14 +116,18 @@ impl Writer {
                 // The follower ends when nobody can ask it any more.
                 drop(writer);
                 let _ = following.join();
+                own.close();
+                let _ = telling.join();
             })
             .map_err(Trouble::Thread)?;
-        Ok(WriterHandle::by_queue(sender, thread))
+        Ok((WriterHandle::by_queue(sender, thread), node))
     }
 
     fn run(&mut self, commands: &Receiver<Command>) {
         while let Ok(first) = commands.recv() {
+            self.node.pace.begin();
             self.take(first, commands);
+            self.node.pace.end();
         }
     }
 
@@ -159,9 +186,9 @@ impl Writer {
     ) -> Vec<(Box<Append>, Reply)> {
         let appends: Vec<&Append> = group.iter().map(|(append, _)| &**append).collect();
         let staged = self.together(|writer| {
-            let chain = writer.chain;
+            let own = (writer.chain, &*writer.node);
             let (conn, client) = writer.link.get()?;
-            stage(conn, client, &appends, look, chain)
+            stage(conn, client, &appends, look, own)
         });
         let staged = match staged {
             Ok(staged) => staged,
@@ -235,14 +262,15 @@ impl Writer {
 
     /// Passes on what was committed: to who reads it, and to what follows behind.
     pub(super) fn publish(&mut self, staged: &[Staged]) -> Reached {
+        self.node.pace.committed();
         // What was appended before stands where it was.
         let new = || staged.iter().filter(|stage| !stage.batches.is_empty());
         self.note(new().map(|stage| stage.answer.thread.num));
-        self.live.publish(
-            new().flat_map(|stage| {
-                stage.batches.iter().map(|batch| (stage.answer.thread.num, batch))
-            }),
-        )
+        self.node.note(new().map(Staged::news));
+        self.live.publish(new().flat_map(|stage| {
+            let thread = stage.answer.thread.num;
+            stage.batches.iter().map(move |batch| (thread, stage.rewrites, batch))
+        }))
     }
 
     /// Notes that threads have something to follow, or to be swept.

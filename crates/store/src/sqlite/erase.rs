@@ -7,7 +7,7 @@ use super::writer::Writer;
 use crate::rows::erase::{erase, keep};
 use crate::rows::redact::kin;
 use crate::rows::thread::find_thread;
-use crate::{Branches, End, Erase, Erasure, TendError, ThreadKey};
+use crate::{Branches, Erase, Erasure, TendError, ThreadKey};
 
 impl Writer {
     /// Erases a thread: it is gone when this returns, and its bytes go behind.
@@ -51,7 +51,7 @@ impl Writer {
         self.stage.forget_threads(&gone);
         follower.forget();
         for num in gone {
-            self.live.end(num, End::Deleted);
+            self.live.deleted(num);
         }
         follower.set_behind();
         self.clear_log().map_err(unlogged)?;

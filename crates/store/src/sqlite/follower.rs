@@ -186,7 +186,7 @@ impl Follower {
     fn answer(&mut self, command: Command) {
         // Whoever asked may have gone; it is done all the same.
         match command {
-            Command::Fresh(reply) => drop(reply.send(self.projected())),
+            Command::Fresh(_, reply) => drop(reply.send(self.projected())),
             Command::CatchUp(reply) => {
                 self.catch_up(ASKED);
                 drop(reply.send(self.progress()));

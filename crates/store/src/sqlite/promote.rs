@@ -9,7 +9,7 @@ use super::writer::Writer;
 use crate::db::params;
 use crate::rows::promote::rename;
 use crate::rows::thread::find_thread;
-use crate::{Append, Draft, End, Promote, PromoteError, Promoted, TendError, ThreadKey};
+use crate::{Append, Draft, Promote, PromoteError, Promoted, TendError, ThreadKey};
 
 impl Writer {
     /// Changes the names of a branch and of the thread it came from.
@@ -53,7 +53,7 @@ impl Writer {
         let answer = own.answer.clone();
         drop(self.publish([own, other]));
         for thread in [&branch, &parent] {
-            self.live.end(thread.num, End::Renamed);
+            self.live.renamed(thread.num, thread.renamed + 1);
         }
         follower.forget();
         Ok(Promoted { thread: answer.thread, head: answer.last })

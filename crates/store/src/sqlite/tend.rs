@@ -5,7 +5,7 @@ use super::writer::Writer;
 use crate::db::params;
 use crate::handle::Command;
 use crate::rows::thread::find_thread;
-use crate::{End, TendError, ThreadKey};
+use crate::{TendError, ThreadKey};
 
 impl Writer {
     /// Does what is no plain append.
@@ -22,7 +22,7 @@ impl Writer {
             Command::Erase(erase, reply) => drop(reply.send(self.erase(&erase))),
             Command::Fold(before, reply) => drop(reply.send(self.fold(before))),
             // Nobody who appends waits for these.
-            command @ (Command::Rebuild(_) | Command::Fresh(_) | Command::CatchUp(_)) => {
+            command @ (Command::Rebuild(_) | Command::Fresh(..) | Command::CatchUp(_)) => {
                 self.stage.backlog.ask(self.stage.next_row - 1, command);
             }
         }
@@ -50,7 +50,7 @@ impl Writer {
         }
         self.stage.forget(key);
         self.stage.recent.forget(thread.num);
-        self.live.end(thread.num, End::Deleted);
+        self.live.deleted(thread.num);
         follower.forget();
         follower.set_behind();
         Ok(())

@@ -247,7 +247,7 @@ impl Writer {
             self.stage.recent.add(&stage.key, &stage.answer.thread, rows);
             items.extend(stage.items);
         }
-        let reached = self.live.publish(items.iter().map(|item| (item.thread, &item.batch)));
+        let reached = self.live.publish(items.iter().map(|item| (item.thread, 0, &item.batch)));
         if !items.is_empty() {
             self.stage.backlog.push(items);
         }

@@ -62,12 +62,14 @@ mod sqlite {
 mod postgres {
     #[path = "../append.rs"]
     mod append;
+    mod claims;
     #[path = "../delete.rs"]
     mod delete;
     #[path = "../events.rs"]
     mod events;
     #[path = "../guard.rs"]
     mod guard;
+    mod hints;
     mod home;
     #[path = "../keys.rs"]
     mod keys;

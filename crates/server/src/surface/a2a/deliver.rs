@@ -3,8 +3,9 @@
 //!
 //! Owned by whoever serves, and ends with it.
 //!
-//! Invariant: a config is told one thing at a time, and the next only when the one before was
-//! taken or given up with all that follows; how far it has come is written down in between.
+//! Invariant: a config is told one thing at a time, by one node at a time, and the next only when
+//! the one before was taken or given up with all that follows; how far it has come is written down
+//! in between.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -38,8 +39,12 @@ const WAIT: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(60);
 /// How long something is tried before it is given up.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// How often it is looked for more to do, if nobody says so.
+/// How often it is looked for more to do, if nobody says so, and the same where other nodes may
+/// have been asked, or have died.
 const PERIOD: Duration = Duration::from_secs(30);
+const PERIOD_SHARED: Duration = Duration::from_secs(2);
+/// After so long without a word, another node may have taken over.
+const TRUSTED: Duration = Duration::from_secs(2);
 
 /// Which config, at which setting of it.
 type Name = (i64, String, String, Vec<u8>);
@@ -49,6 +54,7 @@ pub(crate) async fn keep(app: App) {
     // All of them end with this, at once.
     let mut telling: FuturesUnordered<BoxFuture<'_, Name>> = FuturesUnordered::new();
     let mut known: HashSet<Name> = HashSet::new();
+    let period = if app.store().is_shared() { PERIOD_SHARED } else { PERIOD };
     loop {
         let shared = app.clone();
         match app.blocking(move |_| Ok(shared.pushes().open_ones()?)).await {
@@ -59,7 +65,11 @@ pub(crate) async fn keep(app: App) {
                         let app = &app;
                         telling.push(
                             async move {
-                                tell(app, push).await;
+                                match claimed(app, &push).await {
+                                    Some(push) => tell(app, push).await,
+                                    // Another node is at it, as long as it lives.
+                                    None => tokio::time::sleep(PERIOD_SHARED).await,
+                                }
                                 name
                             }
                             .boxed(),
@@ -71,7 +81,7 @@ pub(crate) async fn keep(app: App) {
         }
         tokio::select! {
             () = app.push_news().notified() => {}
-            () = tokio::time::sleep(PERIOD) => {}
+            () = tokio::time::sleep(period) => {}
             Some(ended) = telling.next() => {
                 known.remove(&ended);
             }
@@ -83,18 +93,43 @@ fn name(push: &Push) -> Name {
     (push.thread, push.task.clone(), push.id.clone(), push.sealed.clone())
 }
 
+/// What a config is claimed by.
+fn claim(push: &Push) -> String {
+    format!("push/{}/{}/{}", push.task.len(), push.task, push.id)
+}
+
+/// A config as it is now, if this node may tell it.
+async fn claimed(app: &App, push: &Push) -> Option<Push> {
+    if !app.store().is_shared() {
+        return Some(push.clone());
+    }
+    let (shared, own) = (app.clone(), push.clone());
+    let now = app.blocking(move |store| {
+        if !store.claim(own.thread, &claim(&own))? {
+            return Ok(None);
+        }
+        // Whoever had it before may have told more.
+        Ok(shared.pushes().get(own.thread, &own.task, &own.id)?)
+    });
+    now.await.ok().flatten().filter(|now| now.sealed == push.sealed && !now.over)
+}
+
 /// Tells one config all there is.
-async fn tell(app: &App, push: Push) {
-    match follow(app, &push).await {
+async fn tell(app: &App, mut push: Push) {
+    match follow(app, &mut push).await {
         Ok(()) => {}
         Err(error) => {
             tracing::warn!(%error, "someone could not be told of a task");
-            note(app, &push, push.told.clone(), true).await;
+            let told = push.told.clone();
+            note(app, &mut push, told, true).await;
         }
+    }
+    if app.store().is_shared() {
+        let _ = app.blocking(move |store| Ok(store.release(push.thread, &claim(&push))?)).await;
     }
 }
 
-async fn follow(app: &App, push: &Push) -> Result<(), String> {
+async fn follow(app: &App, push: &mut Push) -> Result<(), String> {
     let config = opened(app, push).await.map_err(|error| error.to_string())?;
     let version = Version::named(&config.version);
     let mut principal = Principal::anyone();
@@ -110,7 +145,11 @@ async fn follow(app: &App, push: &Push) -> Result<(), String> {
     let client = screen::client(reach(app))?;
     let mut records = read(&caller, &found, start).await?;
     let mut told = push.told.clone();
+    let mut trusted = Instant::now();
     while let Some((place, record)) = records.next().await {
+        if trusted.elapsed() > TRUSTED && claimed(app, push).await.is_none() {
+            return Ok(());
+        }
         let body = match version {
             Version::V1 => Some(record),
             Version::V03 => as_task(&caller, &found, &place, &record).await,
@@ -122,6 +161,7 @@ async fn follow(app: &App, push: &Push) -> Result<(), String> {
         if !note(app, push, told.clone(), false).await {
             return Ok(());
         }
+        trusted = Instant::now();
     }
     let over = find(&caller, &push.task).await.is_ok_and(|found| found.task.ended.is_some());
     note(app, push, told, over).await;
@@ -224,9 +264,14 @@ async fn is_kept(app: &App, push: &Push) -> bool {
     look.await.ok().flatten().is_some_and(|kept| kept.sealed == push.sealed)
 }
 
-/// Writes down how far a config has come; `false` if it is not the same any more.
-async fn note(app: &App, push: &Push, told: String, over: bool) -> bool {
-    let (shared, own) = (app.clone(), push.clone());
-    let noted = app.blocking(move |_| Ok(shared.pushes().told(&own, &told, over)?)).await;
-    noted.unwrap_or(false)
+/// Writes down how far a config has come; `false` if it is not the same any more, or another node
+/// was faster.
+async fn note(app: &App, push: &mut Push, told: String, over: bool) -> bool {
+    let (shared, own, place) = (app.clone(), push.clone(), told.clone());
+    let noted = app.blocking(move |_| Ok(shared.pushes().told(&own, &place, over)?)).await;
+    let noted = noted.unwrap_or(false);
+    if noted {
+        push.told = told;
+    }
+    noted
 }

@@ -5,6 +5,7 @@ use rusqlite::types::Value;
 use selvedge_protocol::journal::fold::TaskState;
 
 use super::{page, probe};
+use crate::postgres::Node;
 use crate::query::{Listed, Place, Placed, Task, TaskQuery, Wanted};
 use crate::{ReadError, ThreadKey, ThreadRef};
 
@@ -51,6 +52,16 @@ pub(crate) fn wanted(
     after: Option<&Place>,
 ) -> Result<Listed<Wanted>, ReadError> {
     listed(conn, "task_wanted", "k.wanted = 1 AND k.ended IS NULL", limit, after)
+}
+
+/// The same, of those that no node is at.
+pub(crate) fn unclaimed(
+    conn: &Connection,
+    limit: usize,
+    after: Option<&Place>,
+) -> Result<Listed<Wanted>, ReadError> {
+    let free = format!("k.wanted = 1 AND k.ended IS NULL AND {}", Node::is_unclaimed());
+    listed(conn, "task_wanted", &free, limit, after)
 }
 
 /// A page of tasks that the router made and that are over, but whose end it has not taken up.
