@@ -15,6 +15,8 @@ mod translate;
 mod writer;
 
 pub(crate) use client::Client;
-pub(crate) use migrate::{migrate, prepared};
+pub(crate) use migrate::{VERSION, is_copying, migrate, prepared, unguarded};
 pub(crate) use search::search;
+pub(crate) use text::stored;
+pub(crate) use threads::add as argue;
 pub(crate) use writer::Writer;

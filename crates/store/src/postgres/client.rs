@@ -5,6 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::str::FromStr as _;
 use std::sync::{Arc, LazyLock};
@@ -150,6 +151,24 @@ impl Client {
     pub(crate) fn rows(&self, sql: &str, arguments: PgArguments) -> Result<Vec<Vec<Value>>> {
         let rows = self.with(|conn| wait(statement(sql, arguments).fetch_all(conn)))?;
         rows.iter().map(values).collect()
+    }
+
+    /// Passes on the rows of a statement as they arrive, until it is told to stop.
+    pub(crate) fn each(
+        &self,
+        sql: &str,
+        arguments: PgArguments,
+        mut take: impl FnMut(Vec<Value>) -> bool,
+    ) -> Result<()> {
+        self.with(|conn| {
+            let mut rows = statement(sql, arguments).fetch(conn);
+            let mut next =
+                || wait(poll_fn(|context| rows.as_mut().poll_next(context).map(Option::transpose)));
+            while let Some(row) = next()?
+                && take(values(&row)?)
+            {}
+            Ok(())
+        })
     }
 
     /// Runs statements without parameters.

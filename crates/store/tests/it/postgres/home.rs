@@ -57,12 +57,17 @@ impl Home {
         self.run("UPDATE made SET version = 777");
     }
 
+    /// Its tables, without the parts of the journal.
+    pub(crate) fn tables(&self) -> Vec<String> {
+        self.database.lines(
+            "SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace \
+             AND relkind IN ('r', 'p') AND NOT relispartition",
+        )
+    }
+
     /// Whether something is in any row.
     pub(crate) fn holds(&self, text: &str) -> bool {
-        let tables = self
-            .database
-            .lines("SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'");
-        let mut found = tables.iter().flat_map(|table| {
+        let mut found = self.tables().into_iter().flat_map(|table| {
             self.database.lines(&format!(
                 "SELECT '{table}' FROM {table} t WHERE t::text LIKE '%{text}%' LIMIT 1"
             ))
