@@ -12,9 +12,12 @@ mod target;
 mod write;
 
 use std::fs::File;
+use std::path::Path;
 use std::thread;
 
-use side::{Role, Side, events};
+use side::events;
+pub(crate) use side::{Role, Side, number};
+pub(crate) use sum::Sum;
 use sum::{Differences, Sums, table_sum};
 use table::WHOLE;
 use target::{Found, Target};
@@ -133,8 +136,8 @@ pub fn copy(
         Found::Open(target) => *target,
         Found::Store => return same(asked, &source, |now| progress(CopyStage::Compare, now)),
     };
-    let mut run = Run { source, target, written: 0 };
-    run.fill(|now| progress(CopyStage::Journal, now))?;
+    let written = fill(&source.side, &target, |now| progress(CopyStage::Journal, now))?;
+    let mut run = Run { source, target, written };
     for round in 0..=ROUNDS {
         let compare = |now| progress(CopyStage::Compare, now);
         let (ours, theirs) = both(&asked.from, &run.target.side.address, compare)?;
@@ -210,31 +213,6 @@ struct Run {
 }
 
 impl Run {
-    /// Copies tables that differ, and the journal from where it was left.
-    fn fill(&mut self, mut progress: impl FnMut(Progress)) -> Result<(), CopyError> {
-        let (from, to) = (&self.source.side, &self.target.side);
-        for table in WHOLE {
-            if table_sum(from, table)? != table_sum(to, table)? {
-                to.replace(table, from)?;
-            }
-        }
-        let (mut last, before) = self.target.mark()?;
-        let total = from.extent()?.max(before);
-        let (mut done, mut pile) = (before, Pile::default());
-        from.journal_after(last, |row| {
-            last = from.mark(&row);
-            done += events(&row);
-            if pile.add(row) {
-                to.add_journal(pile.take(), Some((last, done)))?;
-                progress(Progress { done: done.min(total), total });
-            }
-            Ok(())
-        })?;
-        to.add_journal(pile.take(), Some((last, done)))?;
-        self.written += done - before;
-        to.set_numbers(from.numbers()?)
-    }
-
     /// Copies what is not the same.
     fn repair(&mut self, differences: &Differences) -> Result<(), CopyError> {
         let (from, to) = (&self.source.side, &self.target.side);
@@ -257,6 +235,50 @@ impl Run {
             self.written += written;
         }
         to.set_numbers(from.numbers()?)
+    }
+}
+
+/// Copies tables that differ, and the journal from where it was left; how many events that is.
+fn fill(
+    from: &Side,
+    target: &Target,
+    mut progress: impl FnMut(Progress),
+) -> Result<u64, CopyError> {
+    let to = &target.side;
+    for table in WHOLE {
+        if table_sum(from, table)? != table_sum(to, table)? {
+            to.replace(table, from)?;
+        }
+    }
+    let (mut last, before) = target.mark()?;
+    let total = from.extent()?.max(before);
+    let (mut done, mut pile) = (before, Pile::default());
+    from.journal_after(last, |row| {
+        last = from.mark(&row);
+        done += events(&row);
+        if pile.add(row) {
+            to.add_journal(pile.take(), Some((last, done)))?;
+            progress(Progress { done: done.min(total), total });
+        }
+        Ok(())
+    })?;
+    to.add_journal(pile.take(), Some((last, done)))?;
+    to.set_numbers(from.numbers()?)?;
+    Ok(done - before)
+}
+
+/// Copies a store into a file that is not there, without comparing.
+pub(crate) fn snapshot(
+    from: &Side,
+    to: &Path,
+    progress: impl FnMut(Progress),
+) -> Result<(), CopyError> {
+    match Target::open(&Address::File(to.to_owned()), "", Begin::Anew)? {
+        Found::Open(target) => {
+            fill(from, &target, progress)?;
+            target.finish()
+        }
+        Found::Store => Err(CopyError::Occupied { path: to.display().to_string() }),
     }
 }
 

@@ -63,6 +63,7 @@ mod sqlite {
 mod postgres {
     #[path = "../append.rs"]
     mod append;
+    mod check;
     #[path = "../delete.rs"]
     mod delete;
     #[path = "../events.rs"]

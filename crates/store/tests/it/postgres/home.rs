@@ -1,6 +1,6 @@
 //! Where a store of a test is: a database of its own.
 
-use selvedge_store::{Address, Checked, Options, Store};
+use selvedge_store::{Address, Checked, Options, Store, check};
 
 use crate::server::{Database, server};
 
@@ -75,9 +75,10 @@ impl Home {
         found.next().is_some()
     }
 
-    /// A database is not checked as a file is.
+    /// What is wrong with the database, and how much of it is chained.
     pub(crate) async fn checked(&self) -> Option<Checked> {
-        None
+        let scratch = tempfile::tempdir().unwrap();
+        Some(check(self.address(), scratch.path(), |_, _| {}).await.unwrap())
     }
 
     /// Everything that was made from the journal, as text.
