@@ -89,9 +89,15 @@ async fn check_file(
     if !sqlite::pages(path, &mut checked)? {
         return Ok(checked);
     }
-    // One moment of the file, whatever is written meanwhile.
+    // One moment of the file, whatever is written meanwhile, and what was acknowledged before it.
+    let logged = sqlite::copy_log(path, &kept)?;
     sqlite::snapshot(path, &kept)?;
     sqlite::rows(&kept, &mut checked, |done| progress(Stage::Rows, done))?;
+    if logged && checked.findings.is_empty() {
+        drop(Store::open(&kept, Options::default())?);
+        checked = Checked::default();
+        sqlite::rows(&kept, &mut checked, |done| progress(Stage::Rows, done))?;
+    }
     if !checked.findings.is_empty() {
         return Ok(checked);
     }

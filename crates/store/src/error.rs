@@ -86,6 +86,8 @@ pub enum OpenError {
     InUse { path: String },
     #[error("could not lock {path}: {cause}")]
     Lock { path: String, cause: std::io::Error },
+    #[error("could not open the log of {path}: {cause}")]
+    Log { path: String, cause: std::io::Error },
     #[error("could not start a thread: {0}")]
     Thread(#[from] std::io::Error),
 }

@@ -11,7 +11,6 @@ use crate::read::Readers;
 use crate::rows::chain::chained;
 use crate::rows::erase::erasures;
 use crate::rows::fold::Folding;
-use crate::rows::promote::lineage;
 use crate::sqlite::{Known, Recent, open};
 use crate::{
     Address, Append, AppendError, Appended, Erase, Erasure, HashChain, KeyHash, Lease, Limits,
@@ -59,8 +58,8 @@ impl Store {
             Address::File(path) => {
                 let lock = open::lock(path)?;
                 let conn = open::writer(path)?;
-                let writer = sqlite::Writer::start(conn, live.clone(), recent, options.chain);
-                (writer.map_err(|cause| open::failed(path, cause))?, Some(lock))
+                let writer = sqlite::Writer::start(path, conn, live.clone(), recent, options.chain);
+                (writer?, Some(lock))
             }
             Address::Postgres(url) => {
                 // Nothing is at hand here that another node may have changed.
@@ -217,7 +216,7 @@ impl Store {
     /// The thread of an id, or the one that had it until it was promoted, and where it came from.
     /// Blocks for the disk.
     pub fn lineage(&self, key: &ThreadKey) -> Result<Option<Lineage>, ReadError> {
-        self.inner.readers.with(|conn| Ok(lineage(conn, key)?))
+        self.inner.readers.lineage(key)
     }
 
     /// Waits until all that follows behind the acknowledgement has caught up.
