@@ -24,8 +24,9 @@ use target::{Found, Target};
 use write::Pile;
 
 use crate::chain::Digest;
+use crate::sqlite::check::has_log;
 use crate::sqlite::open;
-use crate::{Address, OpenError, Progress, db, postgres};
+use crate::{Address, OpenError, Options, Progress, Store, db, postgres};
 
 /// How often differences are copied again before it is said that there are some.
 const ROUNDS: usize = 3;
@@ -175,12 +176,7 @@ impl Source {
             Address::File(path) => {
                 let missing = |cause| CopyError::Missing { path: address.to_string(), cause };
                 let name = path.canonicalize().map_err(missing)?.display().to_string();
-                match open::lock(path) {
-                    Ok(lock) => (Some(lock), name),
-                    // It can be read all the same.
-                    Err(OpenError::InUse { .. }) => (None, name),
-                    Err(error) => return Err(error.into()),
-                }
+                (alone(path)?, name)
             }
             Address::Postgres(_) => (None, address.to_string()),
         };
@@ -203,6 +199,28 @@ impl Source {
             Address::Postgres(_) => Ok(!self.side.is_in_use()?),
         }
     }
+}
+
+/// Locks a file that no server has open, with all that was ever acknowledged in its tables.
+fn alone(path: &Path) -> Result<Option<File>, CopyError> {
+    let lock = || match open::lock(path) {
+        Ok(lock) => Ok(Some(lock)),
+        // It can be read all the same.
+        Err(OpenError::InUse { .. }) => Ok(None),
+        Err(error) => Err(error),
+    };
+    let held = lock()?;
+    if held.is_none() || !has_log(path) {
+        return Ok(held);
+    }
+    // A server was killed: what it has acknowledged is put into the tables, as when one starts.
+    drop(held);
+    match Store::open(path, Options::default()) {
+        Ok(store) => drop(store),
+        Err(OpenError::InUse { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(lock()?)
 }
 
 /// A copy that is made.

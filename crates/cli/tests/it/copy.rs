@@ -130,6 +130,28 @@ fn readers_go_on_with_their_cursors_and_exports_are_the_same_bytes() {
 }
 
 #[test]
+fn what_a_killed_server_has_acknowledged_comes_along() {
+    let folder = Folder::new("copy-crashed");
+    let (from, to) = (folder.path("s.db"), folder.path("to.db"));
+    let server = Server::start(from.as_ref());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = http();
+        let post = async |path: &str, body: &'static str| {
+            let answer = client.post(format!("{}{path}", server.url)).body(body).send().await;
+            assert!(answer.unwrap().status().is_success());
+        };
+        post("/api/threads", r#"{"id":"t"}"#).await;
+        for _ in 0..30 {
+            post("/api/threads/t/events", r#"{"kind":"message","content":"x"}"#).await;
+        }
+    });
+    server.kill();
+    let told = copy(&from, &to);
+    assert!(told.stdout.contains("1 threads, 31 events in 31 appends"), "{told:?}");
+}
+
+#[test]
 fn what_cannot_be_copied_is_told_with_what_to_do() {
     let Some(url) = database() else { return };
     let folder = Folder::new("copy-refused");
