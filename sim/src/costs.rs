@@ -81,7 +81,8 @@ pub(crate) const NODE_BYTES: f64 = 256.0 * 1024.0 * KIB;
 pub(crate) const EVENT_BYTES: f64 = 450.0;
 pub(crate) const THREAD_BYTES: f64 = 1_400.0;
 
-/// Nodes on PostgreSQL: a group of appends is one transaction.
+/// Nodes on PostgreSQL: a group of appends is one transaction. Assumed until `cargo xtask bench
+/// cluster` has figures, but for `event`.
 pub(crate) struct Cluster {
     /// CPU of a node for an append besides its database.
     pub(crate) node: f64,
@@ -105,6 +106,20 @@ pub(crate) const CLUSTER: Cluster = Cluster {
     connections: 24.0,
     looks: 5.0,
 };
+
+impl Cluster {
+    /// The same as appends of nodes that are on one machine with their database and the load.
+    pub(crate) const fn appends(&self) -> Appends {
+        Appends {
+            cpu: self.node,
+            row: self.event,
+            commit: self.transaction,
+            sync: FILE.sync,
+            wake: FILE.wake,
+            load: FILE.load,
+        }
+    }
+}
 
 /// Events acknowledged a second by so many nodes on one database, with so many writers in all, on
 /// threads of their own: to be filled in from `cargo xtask bench cluster`.

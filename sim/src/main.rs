@@ -10,7 +10,8 @@ mod queue;
 mod scale;
 
 use costs::{
-    CORES, DELIVERIES, DELIVERY_POINTS, FILE, FILE_POINTS, INSERT_POINTS, INSERTS, SLOW_DELIVERY,
+    CLUSTER, CLUSTER_POINTS, CORES, DELIVERIES, DELIVERY_POINTS, FILE, FILE_POINTS, INSERT_POINTS,
+    INSERTS, SLOW_DELIVERY,
 };
 use scale::{Demand, needs};
 
@@ -68,7 +69,7 @@ fn main() {
         ("commits of PostgreSQL", &INSERTS, INSERT_POINTS),
     ] {
         for &(writers, measured) in points {
-            let own = queue::closed(costs, CORES, writers);
+            let own = queue::closed(costs, CORES, 1, writers);
             let (p50, p99) = (own.p50 * 1e3, own.p99 * 1e3);
             println!(
                 "  {what}, {writers:>3} writers: {measured:>8.0}/s measured, {:>8.0}/s simulated, \
@@ -76,6 +77,14 @@ fn main() {
                 own.rate
             );
         }
+    }
+    for &(nodes, writers, measured) in CLUSTER_POINTS {
+        let own = queue::closed(&CLUSTER.appends(), CORES, nodes, writers);
+        println!(
+            "  {nodes} nodes on one database, {writers:>3} writers: {measured:>8.0}/s measured, \
+             {:>8.0}/s simulated",
+            own.rate
+        );
     }
     for &(readers, measured) in DELIVERY_POINTS {
         let (own, in_one) = fanout::flat_out(&DELIVERIES, &FILE, CORES, readers);
@@ -141,11 +150,23 @@ mod tests {
             [("file", &FILE, FILE_POINTS), ("PostgreSQL", &INSERTS, INSERT_POINTS)]
         {
             for &(writers, measured) in points {
-                let own = queue::closed(costs, CORES, writers);
+                let own = queue::closed(costs, CORES, 1, writers);
                 near(&format!("{name}, {writers} writers"), own.rate, measured);
                 assert!(own.p50 <= own.p99);
             }
         }
+    }
+
+    #[test]
+    fn nodes_on_one_database_append_as_many_as_were_measured() {
+        for &(nodes, writers, measured) in CLUSTER_POINTS {
+            let own = queue::closed(&CLUSTER.appends(), CORES, nodes, writers);
+            near(&format!("{nodes} nodes, {writers} writers"), own.rate, measured);
+        }
+        // They share the cores and the database: nobody gets more than there is.
+        let one = queue::closed(&CLUSTER.appends(), CORES, 1, 64).rate;
+        let three = queue::closed(&CLUSTER.appends(), CORES, 3, 64).rate;
+        assert!(three < one * 1.5, "{one} {three}");
     }
 
     #[test]

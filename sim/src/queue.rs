@@ -1,4 +1,5 @@
-//! Appends as a queue: writers, cores that all share, and one who commits what waits together.
+//! Appends as a queue: writers, cores that all share, and one at each node who commits together what
+//! waits there.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -28,15 +29,23 @@ enum Job {
     Ask(usize),
     /// Its answer, on its way out.
     Answer(usize),
-    /// A commit's work before the disk.
-    Commit,
+    /// The work of a node's commit before the disk.
+    Commit(usize),
 }
 
 /// Something that happens at a time, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Done(Job),
-    Synced,
+    Synced(usize),
+}
+
+/// Appends that wait for a commit of a node, and those that are in one.
+#[derive(Debug, Clone, Default)]
+struct Node {
+    ready: Vec<usize>,
+    committing: Vec<usize>,
+    is_committing: bool,
 }
 
 struct Simulation<'c> {
@@ -45,25 +54,20 @@ struct Simulation<'c> {
     events: BinaryHeap<Reverse<(u64, Event)>>,
     free: usize,
     waiting: VecDeque<(Job, f64)>,
-    /// Appends that wait for a commit, and those that are in one.
-    ready: Vec<usize>,
-    committing: Vec<usize>,
-    is_committing: bool,
+    nodes: Vec<Node>,
     asked: Vec<f64>,
     took: Vec<f64>,
 }
 
-/// Writers that send the next append when the last is acknowledged.
-pub(crate) fn closed(costs: &Appends, cores: usize, writers: usize) -> Outcome {
+/// Writers that send the next append when the last is acknowledged, spread over nodes.
+pub(crate) fn closed(costs: &Appends, cores: usize, nodes: usize, writers: usize) -> Outcome {
     let mut own = Simulation {
         costs,
         now: 0.0,
         events: BinaryHeap::new(),
         free: cores,
         waiting: VecDeque::new(),
-        ready: Vec::new(),
-        committing: Vec::new(),
-        is_committing: false,
+        nodes: vec![Node::default(); nodes],
         asked: vec![0.0; writers],
         took: Vec::new(),
     };
@@ -90,11 +94,18 @@ impl Simulation<'_> {
         self.events.push(Reverse((((self.now + time) * 1e9) as u64, event)));
     }
 
+    fn node(&mut self, writer: usize) -> usize {
+        writer % self.nodes.len().max(1)
+    }
+
     /// Gives work to a core; one that sleeps has to wake up.
     fn work(&mut self, job: Job) {
         let cpu = match job {
             Job::Ask(_) | Job::Answer(_) => (self.costs.cpu + self.costs.load) / 2.0,
-            Job::Commit => self.costs.commit + self.costs.row * self.committing.len() as f64,
+            Job::Commit(node) => {
+                let rows = self.nodes.get(node).map_or(0, |node| node.committing.len());
+                self.costs.commit + self.costs.row * rows as f64
+            }
         };
         if self.free > 0 {
             self.free -= 1;
@@ -113,32 +124,37 @@ impl Simulation<'_> {
                 }
                 match job {
                     Job::Ask(writer) => {
-                        self.ready.push(writer);
-                        self.commit();
+                        let at = self.node(writer);
+                        if let Some(node) = self.nodes.get_mut(at) {
+                            node.ready.push(writer);
+                        }
+                        self.commit(at);
                     }
-                    Job::Commit => self.after(self.costs.sync, Event::Synced),
+                    Job::Commit(node) => self.after(self.costs.sync, Event::Synced(node)),
                     Job::Answer(writer) => self.answered(writer),
                 }
             }
-            Event::Synced => {
-                self.is_committing = false;
-                for writer in std::mem::take(&mut self.committing) {
+            Event::Synced(at) => {
+                let Some(node) = self.nodes.get_mut(at) else { return };
+                node.is_committing = false;
+                for writer in std::mem::take(&mut node.committing) {
                     self.work(Job::Answer(writer));
                 }
-                self.commit();
+                self.commit(at);
             }
         }
     }
 
-    /// Commits what waits, if nothing is being committed.
-    fn commit(&mut self) {
-        if self.is_committing || self.ready.is_empty() {
+    /// Commits what waits at a node, if nothing is being committed there.
+    fn commit(&mut self, at: usize) {
+        let Some(node) = self.nodes.get_mut(at) else { return };
+        if node.is_committing || node.ready.is_empty() {
             return;
         }
-        self.is_committing = true;
-        let rest = self.ready.split_off(self.ready.len().min(GROUP));
-        self.committing = std::mem::replace(&mut self.ready, rest);
-        self.work(Job::Commit);
+        node.is_committing = true;
+        let rest = node.ready.split_off(node.ready.len().min(GROUP));
+        node.committing = std::mem::replace(&mut node.ready, rest);
+        self.work(Job::Commit(at));
     }
 
     fn answered(&mut self, writer: usize) {

@@ -64,7 +64,7 @@ impl Side {
             let rows = rows.into_iter().map(|mut row| {
                 let link = row.split_off(JOURNAL.columns.len());
                 if let (Some(number), false) = (row.first(), link.contains(&Value::Null)) {
-                    chained.push([&[number.clone()], &link[..]].concat());
+                    chained.push([std::slice::from_ref(number), &link[..]].concat());
                 }
                 row
             });
