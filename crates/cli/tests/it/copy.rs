@@ -143,7 +143,8 @@ fn what_a_killed_server_has_acknowledged_comes_along() {
         };
         post("/api/threads", r#"{"id":"t"}"#).await;
         for _ in 0..30 {
-            post("/api/threads/t/events", r#"{"kind":"message","content":"x"}"#).await;
+            post("/api/threads/t/events", r#"{"kind":"message","role":"user","content":"x"}"#)
+                .await;
         }
     });
     server.kill();
