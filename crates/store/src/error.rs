@@ -80,6 +80,8 @@ pub enum OpenError {
     Newer { path: String, found: i64, known: i64 },
     #[error("{path} keeps text as {found}; only UTF8 can hold a journal")]
     Encoding { path: String, found: String },
+    #[error("a copy into {path} is not complete")]
+    Copying { path: String },
     #[error("{path} is open in another process")]
     InUse { path: String },
     #[error("could not lock {path}: {cause}")]

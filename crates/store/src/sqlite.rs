@@ -24,5 +24,6 @@ mod tend;
 mod writer;
 
 pub(crate) use desk::Desk;
+pub(crate) use marks::reset_all as place_all;
 pub(crate) use recent::{Known, Recent};
 pub(crate) use writer::Writer;

@@ -271,6 +271,17 @@ impl Store {
         Ok(())
     }
 
+    /// The same, telling how far it has come.
+    pub async fn catch_up(&self, mut progress: impl FnMut(Progress)) -> Result<(), TendError> {
+        loop {
+            let now = self.inner.writer.catch_up().await?;
+            progress(now);
+            if now.is_done() {
+                return Ok(());
+            }
+        }
+    }
+
     /// Waits until what can be asked of a thread tells of all that was appended to it. Refused
     /// while all of it is built anew.
     pub async fn fresh(&self, thread: &ThreadRef) -> Result<(), TendError> {

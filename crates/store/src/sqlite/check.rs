@@ -47,6 +47,11 @@ pub(crate) fn copy_log(path: &Path, to: &Path) -> std::io::Result<bool> {
     Ok(found)
 }
 
+/// Whether something stands in the log in front of a file's tables.
+pub(crate) fn has_log(path: &Path) -> bool {
+    log::paths(path).iter().any(|log| log.metadata().is_ok_and(|found| found.len() > 0))
+}
+
 /// Copies a file as it is at one moment.
 pub(crate) fn snapshot(path: &Path, to: &Path) -> Result<(), ReadError> {
     let conn = open::reader(path)?;

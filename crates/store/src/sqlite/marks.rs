@@ -67,7 +67,7 @@ pub(super) fn renew(conn: &Connection) -> db::Result<()> {
 
 /// Drops everything that follows, and builds anew where rows are: what is served while the rest
 /// follows needs that.
-pub(super) fn reset_all(conn: &Connection) -> db::Result<()> {
+pub(crate) fn reset_all(conn: &Connection) -> db::Result<()> {
     lightly(conn, |conn| {
         conn.execute_batch(
             "DELETE FROM position; DELETE FROM idempotency; \
