@@ -193,7 +193,7 @@ impl Stream {
     }
 
     fn last_id(&self) -> String {
-        let ids = self.read.lines().filter_map(|line| line.strip_prefix("id: "));
+        let mut ids = self.read.lines().filter_map(|line| line.strip_prefix("id: "));
         ids.next_back().expect("an id").to_owned()
     }
 }
