@@ -105,7 +105,9 @@ impl Site {
 
     async fn on(home: Home, mut options: Options, made: &[NewKey]) -> (Self, Vec<String>) {
         if home.database.is_some() && options.secret == Secret::Beside {
-            options.secret = Secret::File(home.folder.path().join("secret"));
+            let file = home.folder.path().join("secret");
+            std::fs::write(&file, "a secret that all servers of a test share").unwrap();
+            options.secret = Secret::File(file);
         }
         let keys = Keys::open(home.address()).unwrap();
         let texts = made.iter().map(|new| keys.add(new.clone(), 1).unwrap().1).collect();
