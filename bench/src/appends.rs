@@ -1,5 +1,6 @@
 //! Durable appends: each writer has a stream and a connection of its own and sends the next append
-//! when the last is acknowledged. One thread waits for all of them.
+//! when the last is acknowledged. One thread waits for all of them. Of a server with several nodes
+//! they take turns, and they may all write to one stream.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::time::{Duration, Instant};
@@ -9,10 +10,11 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use serde_json::{Value, json};
 
-use crate::args::{Appends, Writers};
+use crate::args::{Appends, Nodes, Writers};
 use crate::decode::{Decoder, Progress};
 use crate::event::{Request, event};
-use crate::process::Tree;
+use crate::line::Line;
+use crate::process::{Tree, cpu};
 use crate::replay;
 use crate::spread::Spread;
 
@@ -25,6 +27,11 @@ pub(crate) struct Args {
     /// What streams' names begin with
     #[arg(long, default_value = "a")]
     name: String,
+    /// All of them write to one stream
+    #[arg(long)]
+    hot: bool,
+    #[command(flatten)]
+    nodes: Nodes,
 }
 
 /// A moment before it counts.
@@ -35,8 +42,13 @@ pub(crate) fn run(args: &Args) -> Result<Value> {
     let (clock, mut poll) = (Instant::now(), Poll::new()?);
     let mut writers = Vec::new();
     for number in 0..args.load.writers {
-        let stream = format!("{}w{number}", args.name);
-        let (mut socket, decoder) = args.server.stream(&stream)?.release()?;
+        let stream = if args.hot { args.name.clone() } else { format!("{}w{number}", args.name) };
+        let server = args.nodes.turn(&args.server, number);
+        let line = match args.hot && number > 0 {
+            true => Line::open(server.address, wire)?,
+            false => server.stream(&stream)?,
+        };
+        let (mut socket, decoder) = line.release()?;
         let interest = Interest::READABLE | Interest::WRITABLE;
         poll.registry().register(&mut socket, Token(number), interest)?;
         let events = vec![event(size); batch];
@@ -55,7 +67,8 @@ pub(crate) fn run(args: &Args) -> Result<Value> {
         });
     }
 
-    let (server, own) = (args.server.tree(), Tree::own());
+    let (server, own) = (args.nodes.trees(&args.server), Tree::own());
+    let database = args.nodes.database();
     let from = Instant::now() + WARM;
     let end = from + Duration::from_secs_f64(seconds);
     let mut before = None;
@@ -79,7 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<Value> {
             }
             let now = Instant::now();
             if now >= from && before.is_none() {
-                before = Some((now, server.cpu(), own.cpu()));
+                before = Some((now, cpu(&server), cpu(&database), own.cpu()));
             }
             if now >= from && now < end {
                 counted += 1;
@@ -95,12 +108,18 @@ pub(crate) fn run(args: &Args) -> Result<Value> {
             }
         }
     }
-    let (begin, server_cpu, own_cpu) = before.context("nothing was answered")?;
-    let (server_cpu, own_cpu) = (server.cpu() - server_cpu, own.cpu() - own_cpu);
+    let (begin, server_cpu, database_cpu, own_cpu) = before.context("nothing was answered")?;
+    let (server_cpu, own_cpu) = (cpu(&server) - server_cpu, own.cpu() - own_cpu);
+    let database_cpu = cpu(&database) - database_cpu;
     // What was answered after the end still took CPU time.
     let elapsed = begin.elapsed().as_secs_f64();
     let all: u64 = writers.iter().map(|writer| writer.next).sum();
-    for (number, writer) in writers.iter().enumerate() {
+    if args.hot {
+        let counts: Vec<u64> = writers.iter().map(|writer| writer.next).collect();
+        let told = replay::check_all(&args.server, &args.name, &counts);
+        told.with_context(|| format!("{} is not what was acknowledged", args.name))?;
+    }
+    for (number, writer) in writers.iter().enumerate().filter(|_| !args.hot) {
         let told = replay::check(&args.server, &writer.stream, number, writer.next);
         told.with_context(|| format!("{} is not what was acknowledged", writer.stream))?;
     }
@@ -112,6 +131,7 @@ pub(crate) fn run(args: &Args) -> Result<Value> {
         "p50_ms": spread.at(0.50),
         "p99_ms": spread.at(0.99),
         "server_cpu": server_cpu / elapsed,
+        "database_cpu": (!database.is_empty()).then(|| database_cpu / elapsed),
         "own_cpu": own_cpu / elapsed,
         "server_us_an_append": server_cpu * 1e6 / counted.max(1) as f64,
         "checked_events": all,

@@ -1,10 +1,12 @@
 //! Arguments that several workloads have in common, and what they come to.
 
+use std::net::SocketAddr;
+
 use anyhow::{Context as _, Result};
 
 use crate::Server;
 use crate::line::Line;
-use crate::process::files;
+use crate::process::{Tree, files};
 use crate::reader::Reader;
 
 /// Files that are open besides those of readers.
@@ -32,6 +34,40 @@ pub(crate) struct Writers {
     pub(crate) writers: usize,
     #[command(flatten)]
     pub(crate) appends: Appends,
+}
+
+/// The other nodes of a server, and the database that they share.
+#[derive(clap::Args)]
+pub(crate) struct Nodes {
+    /// Where the others listen: writers take turns
+    #[arg(long, value_delimiter = ',')]
+    nodes: Vec<SocketAddr>,
+    /// Their processes
+    #[arg(long, value_delimiter = ',')]
+    processes: Vec<u32>,
+    /// The database's process
+    #[arg(long)]
+    database: Option<u32>,
+}
+
+impl Nodes {
+    /// Whose turn it is, of the first and the others.
+    pub(crate) fn turn(&self, first: &Server, number: usize) -> Server {
+        let at = number % (self.nodes.len() + 1);
+        let address = at.checked_sub(1).and_then(|at| self.nodes.get(at)).copied();
+        first.at(address.unwrap_or(first.address))
+    }
+
+    /// The processes of all of them.
+    pub(crate) fn trees(&self, first: &Server) -> Vec<Tree> {
+        let others = self.processes.iter().map(|process| Tree::of(*process));
+        std::iter::once(first.tree()).chain(others).collect()
+    }
+
+    /// Those of the database, if it has its own.
+    pub(crate) fn database(&self) -> Vec<Tree> {
+        self.database.iter().map(|process| Tree::of(*process)).collect()
+    }
 }
 
 /// Many readers of one stream.
@@ -80,6 +116,11 @@ pub(crate) struct Stream {
 }
 
 impl Server {
+    /// The same elsewhere.
+    pub(crate) fn at(&self, address: SocketAddr) -> Self {
+        Self { address, peer: self.peer, process: self.process }
+    }
+
     /// A connection to it, over which a stream was made.
     pub(crate) fn stream(&self, name: &str) -> Result<Line> {
         let wire = self.peer.wire();

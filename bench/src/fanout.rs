@@ -1,5 +1,6 @@
 //! One stream to many readers, published to as fast as it is acknowledged or at a rate.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,6 +23,9 @@ pub(crate) struct Args {
     /// Appends in a second; as many as are acknowledged when left out
     #[arg(long)]
     rate: Option<f64>,
+    /// Where it is published, if not where it is read: at another node
+    #[arg(long)]
+    from: Option<SocketAddr>,
     /// Threads that read
     #[arg(long, default_value_t = 1)]
     threads: usize,
@@ -31,7 +35,8 @@ pub(crate) struct Args {
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &Args) -> Result<Value> {
-    let mut publisher = args.readers.server.stream(&args.readers.name)?;
+    let at = args.from.unwrap_or(args.readers.server.address);
+    let mut publisher = args.readers.server.at(at).stream(&args.readers.name)?;
     let (server, own) = (args.readers.server.tree(), Tree::own());
     let memory = server.memory();
     let mut readers = args.readers.open()?;

@@ -1,4 +1,4 @@
-//! `selvedge-load`: the load of `cargo xtask bench server`.
+//! `selvedge-load`: the load of `cargo xtask bench server` and `bench cluster`.
 //!
 //! One crate of its own: the binary that is shipped knows no other server's protocol, and `xtask` is
 //! built to start fast, not to run fast. Speaks every protocol by itself on plain sockets, in as few
@@ -19,8 +19,10 @@ mod line;
 mod process;
 mod reader;
 mod replay;
+mod rest;
 mod spread;
 mod threads;
+mod unnest;
 mod wire;
 
 use std::net::SocketAddr;
@@ -64,6 +66,10 @@ enum What {
     Growth(growth::Args),
     /// Many threads of one event each
     Threads(threads::Args),
+    /// Rows put into PostgreSQL by themselves: what a database allows
+    Unnest(unnest::Args),
+    /// What processes take that nobody asks for anything
+    Rest(rest::Args),
     /// How long the list of threads takes
     List(threads::ListArgs),
 }
@@ -118,6 +124,8 @@ fn main() -> Result<()> {
         What::Replay(args) => settled(&args.stream.server, replay::run(args)?),
         What::Growth(args) => settled(&args.server, growth::run(args)?),
         What::Threads(args) => settled(&args.server, threads::run(args)?),
+        What::Unnest(args) => unnest::run(args)?,
+        What::Rest(args) => rest::run(args),
         What::List(args) => threads::list(args)?,
     };
     println!("{report}");

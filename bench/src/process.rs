@@ -19,12 +19,12 @@ impl Tree {
 
     /// CPU seconds of all of them, and of those that ended.
     pub(crate) fn cpu(&self) -> f64 {
-        self.processes().into_iter().map(cpu).sum()
+        self.processes().into_iter().map(cpu_of).sum()
     }
 
     /// Bytes of memory; what several of them share counts once.
     pub(crate) fn memory(&self) -> f64 {
-        self.processes().into_iter().map(memory).sum()
+        self.processes().into_iter().map(memory_of).sum()
     }
 
     /// The most memory since `forget_peak`, of a server that is one process.
@@ -51,7 +51,12 @@ impl Tree {
     }
 }
 
-fn cpu(process: u32) -> f64 {
+/// CPU seconds of several.
+pub(crate) fn cpu(trees: &[Tree]) -> f64 {
+    trees.iter().map(Tree::cpu).sum()
+}
+
+fn cpu_of(process: u32) -> f64 {
     // Fields 14 to 17, in hundredths of a second; the name before them may have spaces.
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
@@ -59,7 +64,7 @@ fn cpu(process: u32) -> f64 {
     ticks / 100.0
 }
 
-fn memory(process: u32) -> f64 {
+fn memory_of(process: u32) -> f64 {
     let rollup = fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap_or_default();
     kilobytes(&rollup, "Pss:")
 }

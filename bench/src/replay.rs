@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::Server;
 use crate::args::Stream;
 use crate::decode::Progress;
-use crate::event::{Request, Scanner, event};
+use crate::event::{Mark, Request, Scanner, event};
 use crate::line::Line;
 use crate::process::Tree;
 use crate::wire::Replay;
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<Value> {
     server.forget_peak();
     let (memory, cpu, own_cpu) = (server.memory(), server.cpu(), own.cpu());
     let place = args.middle.as_deref();
-    let told = tell(of, name, &args.dialect, place, 0, first..events)?;
+    let told = tell(of, name, &args.dialect, place, first..events, &mut of_one(0))?;
     Ok(json!({
         "events": events - first,
         "seconds": told.seconds,
@@ -79,7 +79,26 @@ pub(crate) fn run(args: &Args) -> Result<Value> {
 
 /// Reads a stream of one writer from its beginning; it must hold exactly so many events.
 pub(crate) fn check(server: &Server, stream: &str, writer: usize, events: u64) -> Result<()> {
-    tell(server, stream, "native", None, writer, 0..events).map(|_| ())
+    tell(server, stream, "native", None, 0..events, &mut of_one(writer)).map(|_| ())
+}
+
+/// The same of a stream of several: so many events of each, those of each in their order.
+pub(crate) fn check_all(server: &Server, stream: &str, counts: &[u64]) -> Result<()> {
+    let mut next = vec![0; counts.len()];
+    let mut fits = |mark: Mark, _| {
+        let Some(next) = next.get_mut(mark.writer) else { return false };
+        *next += 1;
+        mark.number + 1 == *next
+    };
+    let all = counts.iter().sum();
+    tell(server, stream, "native", None, 0..all, &mut fits)?;
+    ensure!(next == counts, "{next:?} events instead of {counts:?}");
+    Ok(())
+}
+
+/// Events of one writer, one after the other.
+fn of_one(writer: usize) -> impl FnMut(Mark, u64) -> bool {
+    move |mark, next| (mark.writer, mark.number) == (writer, next)
 }
 
 /// How a stream was told.
@@ -94,8 +113,8 @@ fn tell(
     stream: &str,
     dialect: &str,
     place: Option<&str>,
-    writer: usize,
     wanted: std::ops::Range<u64>,
+    fits: &mut dyn FnMut(Mark, u64) -> bool,
 ) -> Result<Told> {
     let wire = server.peer.wire();
     let mut line = Line::open(server.address, wire)?;
@@ -112,7 +131,7 @@ fn tell(
                 bytes += piece.len() as u64;
                 scanner.feed(piece, |mark| {
                     first_ms.get_or_insert_with(|| begin.elapsed().as_secs_f64() * 1e3);
-                    wrong += u64::from((mark.writer, mark.number) != (writer, next));
+                    wrong += u64::from(!fits(mark, next));
                     next += 1;
                 });
                 if let Replay::Stream(end) = wire.replayed() {

@@ -3,7 +3,7 @@
 mod durable;
 mod nats;
 mod nchan;
-mod postgres;
+pub(crate) mod postgres;
 mod redis;
 mod selvedge;
 

@@ -33,6 +33,8 @@ enum What {
     Agents,
     /// Measure the server beside Redis, Durable Streams, PostgreSQL, Nchan and NATS.
     Server(server::Args),
+    /// Measure nodes that share a PostgreSQL beside rows that are put into it by themselves.
+    Cluster(server::cluster::Args),
     /// Compare A2A and the Agent API with the servers that their authors offer.
     Surfaces,
     /// Compare instruction counts with the committed baseline.
@@ -49,6 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         What::Convert => convert::run(),
         What::Agents => agents::run(),
         What::Server(own) => server::run(own),
+        What::Cluster(own) => server::cluster::run(own),
         What::Surfaces => surfaces::run(),
         What::Instructions { update: true } => instructions::update(),
         What::Instructions { update: false } => {

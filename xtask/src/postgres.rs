@@ -13,12 +13,28 @@ pub(crate) fn install() -> Result<()> {
     if env::var_os("SELVEDGE_TEST_POSTGRES").is_some() || is_there() {
         return Ok(());
     }
-    if !succeeds(Command::new("apt-get").arg("--version")) {
+    if !has_packages() {
         bail!("PostgreSQL is not installed, and there is no apt-get to install it with");
     }
-    step("install PostgreSQL");
+    install_package("postgresql")
+}
+
+/// Makes sure that tests find what tells a node another time, where there are packages of it.
+pub(crate) fn install_clock() -> Result<()> {
+    if succeeds(Command::new("faketime").arg("--version")) || !has_packages() {
+        return Ok(());
+    }
+    install_package("faketime")
+}
+
+fn has_packages() -> bool {
+    succeeds(Command::new("apt-get").arg("--version"))
+}
+
+fn install_package(name: &str) -> Result<()> {
+    step(&format!("install {name}"));
     // A new machine may know of no packages.
-    for args in [&["update"][..], &["install", "--yes", "--no-install-recommends", "postgresql"]] {
+    for args in [&["update"][..], &["install", "--yes", "--no-install-recommends", name]] {
         let mut command = Command::new("apt-get");
         run_with_retries(command.env("DEBIAN_FRONTEND", "noninteractive").args(args))?;
     }

@@ -9,7 +9,10 @@ use clap::ValueEnum;
 use crate::bench;
 use crate::conformance::{self, Part};
 use crate::process::{self, cargo};
-use crate::{chaos, handoff, models, postgres, remote, surfaces, tools, ui, workers, workspace};
+use crate::surfaces::House;
+use crate::{
+    chaos, handoff, models, postgres, proxies, remote, surfaces, tools, ui, workers, workspace,
+};
 
 /// Arguments of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -20,6 +23,9 @@ pub(crate) struct Args {
     /// Run only the conformance checks, or tests of the web UI, whose name contains this text.
     #[arg(long)]
     filter: Option<String>,
+    /// Surfaces: served by three nodes over one PostgreSQL, behind a proxy.
+    #[arg(long)]
+    cluster: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -100,13 +106,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         remote::run()?;
     }
     if all || matches!(args.only, Some(Only::Surfaces)) {
-        surfaces::run()?;
+        surfaces::run(if args.cluster { House::Cluster } else { House::Alone })?;
     }
     if all || matches!(args.only, Some(Only::Ui)) {
         ui::run(args.filter.as_deref())?;
     }
     if all || matches!(args.only, Some(Only::Chaos)) {
         chaos::run(&chaos::Args::short())?;
+        chaos::run(&chaos::Args::short_cluster())?;
     }
     if !matches!(args.only, None | Some(Only::Instructions)) || args.filter.is_some() {
         return Ok(conformance);
@@ -127,9 +134,10 @@ fn rust() -> Result<()> {
             .args(["--", "-D", "warnings"]),
     )?;
     postgres::install()?;
-    // Here nothing is left out for want of a database.
+    proxies::install()?;
+    // Here nothing is left out for want of a database or a proxy.
     let mut all = cargo();
-    all.env("SELVEDGE_NEED_POSTGRES", "1");
+    all.env("SELVEDGE_NEED_POSTGRES", "1").env("SELVEDGE_NEED_PROXIES", "1");
     process::run(all.current_dir(&root).args(["test", "--workspace", "--locked"]))?;
     let traced = ["test", "-p", "selvedge-server", "--features", "otel", "--locked"];
     process::run(cargo().current_dir(&root).args(traced).args(["--test", "it", "traces"]))

@@ -67,11 +67,11 @@ fn execute(statement: &str, values: &[&[u8]]) -> Vec<u8> {
 }
 
 /// Ends a transaction and asks for the answers.
-fn sync() -> Vec<u8> {
+pub(crate) fn sync() -> Vec<u8> {
     message(b'S', &[])
 }
 
-fn message(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn message(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
     let length = parts.iter().map(|part| part.len()).sum::<usize>() as u32 + 4;
     [&[kind], length.to_be_bytes().as_slice(), &parts.concat()].concat()
 }

@@ -62,7 +62,12 @@ impl Views {
         kind: &Kind,
     ) -> Result<Arc<View>, ReadError> {
         let name = (thread.num, thread.renamed, kind.clone());
-        if let Some(view) = lock(&self.views).get(&name).and_then(View::kept) {
+        let kept = lock(&self.views).get(&name).and_then(View::kept);
+        if let Some(view) = kept {
+            // Whoever comes from another node may have seen more than this one was told of.
+            if store.is_shared() {
+                store.tail(thread)?;
+            }
             return Ok(view);
         }
         let view = Arc::new(View::new(store, thread, kind)?);

@@ -141,6 +141,14 @@ impl Connection {
         self.execute("SELECT 1", []).is_ok()
     }
 
+    /// Runs something that may take however long it takes.
+    pub(crate) fn at_leisure<T>(&self, run: impl FnOnce(&Self) -> T) -> T {
+        match self {
+            Self::Sqlite(_) => run(self),
+            Self::Postgres(client) => client.at_leisure(|| run(self)),
+        }
+    }
+
     /// Forgets where a row is, before the row itself goes.
     pub(crate) fn unplace(&self, thread: i64, last: i64) -> Result<()> {
         if let Self::Sqlite(_) = self {

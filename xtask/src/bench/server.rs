@@ -1,6 +1,7 @@
 //! `cargo xtask bench server`: ours and the peers in one run and in turns, so that a machine that
 //! slows down slows all of them; what was wanted, and a plot.
 
+pub(super) mod cluster;
 mod goals;
 mod peer;
 mod plot;

@@ -6,6 +6,7 @@
 //! loopback address of its own, so that two at once do not meet. What merely took too long to be
 //! judged is told apart from what is broken; a run has to be without either.
 
+mod cluster;
 mod cuts;
 mod disk;
 mod follow;

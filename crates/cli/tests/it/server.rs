@@ -22,12 +22,17 @@ impl Server {
 
     /// With arguments of `serve`.
     pub(crate) fn start_with(args: &[&str]) -> Self {
+        Self::start_in(args, &[])
+    }
+
+    /// With arguments of `serve`, and with variables.
+    pub(crate) fn start_in(args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_selvedge"))
             .arg("serve")
             .args(args)
             // Or memory that was given back could not be told from memory that is held.
-            .env("MALLOC_ARENA_MAX", "1")
-            .env("MALLOC_MMAP_THRESHOLD_", "65536")
+            .env("MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
+            .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

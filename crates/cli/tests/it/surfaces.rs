@@ -3,11 +3,15 @@
 //!
 //! A client is a program in `conformance/js` or `conformance/python`. It gets the server's URL,
 //! prints a line for each thing it saw work, and ends with 1 and the reason where one does not.
+//!
+//! With `--cluster` the same clients talk to three nodes over one PostgreSQL, behind a proxy that
+//! gives every request to the next of them.
 
 mod a2a;
 mod ag_ui;
 mod agent_api;
 mod ai_sdk;
+mod cluster;
 mod crossing;
 mod envelope;
 mod fuzzed;
@@ -25,6 +29,8 @@ use crate::server::Server;
 struct House {
     server: Server,
     folder: tempfile::TempDir,
+    /// The other nodes, if there are any.
+    _others: Vec<Server>,
 }
 
 impl House {
@@ -39,10 +45,16 @@ impl House {
         let agents = agents.replace("{selvedge}", env!("CARGO_BIN_EXE_selvedge"));
         let (config, db) = (folder.path().join("agents.toml"), folder.path().join("s.db"));
         std::fs::write(&config, agents).unwrap();
-        let own = ["--config", config.to_str().unwrap(), "--db", db.to_str().unwrap()];
         let agent = ["--listen", "127.0.0.1:0", "--agent", "assistant"];
-        let server = Server::start_with(&[&own[..], &agent, more].concat());
-        Self { server, folder }
+        let own = [&["--config", config.to_str().unwrap()], &agent[..], more].concat();
+        if cluster::is_asked_for() {
+            let mut nodes = cluster::start(&own, folder.path());
+            let mut server = nodes.remove(0);
+            server.url = cluster::proxy(&server, &nodes);
+            return Self { server, folder, _others: nodes };
+        }
+        let server = Server::start_with(&[&own[..], &["--db", db.to_str().unwrap()]].concat());
+        Self { server, folder, _others: Vec::new() }
     }
 
     /// Runs a client of the JavaScript peers to its end; gives what it saw work.

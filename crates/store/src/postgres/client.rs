@@ -5,11 +5,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::str::FromStr as _;
 use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
 
 use rusqlite::types::{ToSql, ToSqlOutput, Value, ValueRef};
 use sqlx_core::arguments::Arguments as _;
@@ -33,6 +35,9 @@ use super::text::{stored, told};
 use super::translate::translate;
 use crate::db::{Error, Result};
 
+/// How often it is looked whether something came, and how often in vain.
+const LOOK: Duration = Duration::from_secs(1);
+const LOOKS: u32 = 30;
 /// Statements that a connection keeps.
 const STATEMENTS: usize = 512;
 
@@ -57,18 +62,39 @@ pub(super) fn sockets() -> Result<&'static Runtime> {
     Ok(SOCKETS.as_ref().map_err(|error| sqlx_core::Error::Io(failed(error)))?)
 }
 
-/// Waits for a future on this thread.
-fn wait<T>(future: impl Future<Output = Result<T, sqlx_core::Error>>) -> Result<T> {
+/// Waits for a future on this thread, as long as something comes now and then: a machine that lost
+/// its power does not say so, and whoever waits for it would wait for good.
+fn wait<T>(
+    patience: Patience,
+    future: impl Future<Output = Result<T, sqlx_core::Error>>,
+) -> Result<T> {
     let _here = sockets()?.enter();
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
+    // Counted, not timed: a machine that stood still has not waited.
+    let mut looks = 0;
     loop {
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(done) => return Ok(done?),
-            Poll::Pending => thread::park(),
+        if let Poll::Ready(done) = future.as_mut().poll(&mut context) {
+            return Ok(done?);
+        }
+        let since = Instant::now();
+        thread::park_timeout(LOOK);
+        looks = if since.elapsed() < LOOK { 0 } else { looks + 1 };
+        if patience == Patience::Bounded && looks >= LOOKS {
+            let told = format!("the database has said nothing for {LOOKS} s");
+            let error = std::io::Error::new(std::io::ErrorKind::TimedOut, told);
+            return Err(sqlx_core::Error::Io(error).into());
         }
     }
+}
+
+/// How long a connection waits for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// [`LOOKS`] times [`LOOK`].
+    Bounded,
+    Endless,
 }
 
 struct Unpark(Thread);
@@ -87,6 +113,7 @@ pub(crate) struct Client {
     is_broken: Cell<bool>,
     /// Whether something went wrong since the transaction began.
     has_failed: Cell<bool>,
+    patience: Cell<Patience>,
 }
 
 impl std::fmt::Debug for Client {
@@ -102,12 +129,13 @@ impl Client {
             .application_name("selvedge")
             .statement_cache_capacity(STATEMENTS)
             .disable_statement_logging();
-        let conn = wait(PgConnection::connect_with(&options))?;
+        let conn = wait(Patience::Bounded, PgConnection::connect_with(&options))?;
         let client = Self {
             conn: RefCell::new(Some(conn)),
             translated: RefCell::default(),
             is_broken: Cell::new(false),
             has_failed: Cell::new(false),
+            patience: Cell::new(Patience::Bounded),
         };
         client.batch(SETTINGS)?;
         Ok(client)
@@ -140,7 +168,8 @@ impl Client {
 
     /// Runs a statement with arguments of this database's own.
     pub(crate) fn run(&self, sql: &str, arguments: PgArguments) -> Result<usize> {
-        let done = self.with(|conn| wait(statement(sql, arguments).execute(conn)))?;
+        let done =
+            self.with(|conn, patience| wait(patience, statement(sql, arguments).execute(conn)))?;
         Ok(usize::try_from(done.rows_affected()).unwrap_or(usize::MAX))
     }
 
@@ -151,26 +180,55 @@ impl Client {
 
     /// The rows of a statement with arguments of this database's own.
     pub(crate) fn rows(&self, sql: &str, arguments: PgArguments) -> Result<Vec<Vec<Value>>> {
-        let rows = self.with(|conn| wait(statement(sql, arguments).fetch_all(conn)))?;
+        let rows =
+            self.with(|conn, patience| wait(patience, statement(sql, arguments).fetch_all(conn)))?;
         rows.iter().map(values).collect()
+    }
+
+    /// Passes on the rows of a statement as they arrive, until it is told to stop.
+    pub(crate) fn each(
+        &self,
+        sql: &str,
+        arguments: PgArguments,
+        mut take: impl FnMut(Vec<Value>) -> bool,
+    ) -> Result<()> {
+        self.with(|conn, patience| {
+            let mut rows = statement(sql, arguments).fetch(conn);
+            let mut next = || {
+                let next = poll_fn(|cx| rows.as_mut().poll_next(cx).map(Option::transpose));
+                wait(patience, next)
+            };
+            while let Some(row) = next()?
+                && take(values(&row)?)
+            {}
+            Ok(())
+        })
     }
 
     /// Runs statements without parameters.
     pub(crate) fn batch(&self, sql: &str) -> Result<()> {
-        self.with(|conn| wait(raw_sql(sql).execute(conn))).map(drop)
+        self.with(|conn, patience| wait(patience, raw_sql(sql).execute(conn))).map(drop)
     }
 
-    fn with<T>(&self, run: impl FnOnce(&mut PgConnection) -> Result<T>) -> Result<T> {
+    fn with<T>(&self, run: impl FnOnce(&mut PgConnection, Patience) -> Result<T>) -> Result<T> {
         let mut conn = self.conn.borrow_mut();
         let Some(conn) = conn.as_mut().filter(|_| !self.is_broken()) else {
             return Err(sqlx_core::Error::WorkerCrashed.into());
         };
-        let result = run(conn);
+        let result = run(conn, self.patience.get());
         if let Err(error) = &result {
             self.has_failed.set(true);
             self.is_broken.set(is_fatal(error));
         }
         result
+    }
+
+    /// Runs something that may take however long it takes.
+    pub(crate) fn at_leisure<T>(&self, run: impl FnOnce() -> T) -> T {
+        let before = self.patience.replace(Patience::Endless);
+        let done = run();
+        self.patience.set(before);
+        done
     }
 
     /// Begins a transaction.
@@ -196,7 +254,7 @@ impl Drop for Client {
             && !self.is_broken.get()
         {
             // So that the server need not find out by itself.
-            let _ = wait(conn.close());
+            let _ = wait(Patience::Bounded, conn.close());
         }
     }
 }

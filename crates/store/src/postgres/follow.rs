@@ -221,10 +221,11 @@ pub(super) fn anew(conn: &Connection, tokens: &Tokens, thread: i64) -> db::Resul
 
 /// Drops everything that follows.
 pub(super) fn reset(conn: &Connection) -> db::Result<()> {
-    conn.together(|conn| {
+    let drop_all = |conn: &Connection| {
         drop_projections(conn)?;
         drop_words(conn)
-    })
+    };
+    conn.at_leisure(|conn| conn.together(drop_all))
 }
 
 /// Drops what other code has made, so that it is made anew.
@@ -239,7 +240,7 @@ pub(super) fn renew(conn: &Connection) -> db::Result<()> {
     if projection == Some(project::VERSION) && search == Some(search::VERSION) {
         return Ok(());
     }
-    conn.together(|conn| {
+    let drop_old = |conn: &Connection| {
         if projection != Some(project::VERSION) {
             drop_projections(conn)?;
         }
@@ -247,7 +248,8 @@ pub(super) fn renew(conn: &Connection) -> db::Result<()> {
             drop_words(conn)?;
         }
         Ok(())
-    })
+    };
+    conn.at_leisure(|conn| conn.together(drop_old))
 }
 
 fn drop_projections(conn: &Connection) -> db::Result<()> {

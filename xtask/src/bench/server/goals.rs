@@ -26,6 +26,21 @@ enum Bound {
 }
 
 impl Goal {
+    /// At least so much of something.
+    pub(super) fn at_least(what: String, unit: &'static str, ours: f64, wanted: f64) -> Self {
+        Self { what, unit, ours, wanted: Bound::AtLeast(wanted), why: String::new() }
+    }
+
+    /// At most so much of something.
+    pub(super) fn at_most(what: String, unit: &'static str, ours: f64, wanted: f64) -> Self {
+        Self { what, unit, ours, wanted: Bound::AtMost(wanted), why: String::new() }
+    }
+
+    /// With a word of where what is wanted comes from.
+    pub(super) fn told_as(self, why: &str) -> Self {
+        Self { why: why.to_owned(), ..self }
+    }
+
     /// How many times as good as wanted.
     fn ratio(&self) -> f64 {
         match self.wanted {

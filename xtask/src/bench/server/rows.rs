@@ -21,7 +21,7 @@ struct Row {
 }
 
 /// Columns of the table, if a row has them.
-const SHOWN: [(&str, &str); 19] = [
+const SHOWN: [(&str, &str); 21] = [
     ("appends_s", "appends/s"),
     ("events_s", "events/s"),
     ("appended_s", "appended/s"),
@@ -33,11 +33,13 @@ const SHOWN: [(&str, &str); 19] = [
     ("kb_a_reader", "KiB a reader"),
     ("readers", "readers"),
     ("grown_mb", "grown MB"),
+    ("held_mb", "memory MB"),
     ("made_s", "made/s"),
     ("disk_mb", "disk MB"),
     ("start_ms", "start ms"),
     ("server_us_an_append", "server µs an append"),
     ("server_cpu", "server cores"),
+    ("database_cpu", "database cores"),
     ("own_cpu", "load cores"),
     ("lost", "lost"),
     ("cut", "cut off"),

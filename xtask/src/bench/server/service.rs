@@ -31,7 +31,7 @@ impl Service {
         fs::create_dir_all(folder)?;
         // Of those that are left free, any: it is free until something is bound to it.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let mut command = match found.peer {
+        let command = match found.peer {
             Peer::Selvedge => selvedge(found, address, folder),
             Peer::Redis => redis(found, address, folder),
             Peer::DurableStreams => durable(found, address, folder),
@@ -41,6 +41,27 @@ impl Service {
             Peer::Bare => bare(found, address),
             Peer::File => bail!("a file is no server"),
         };
+        Self::run(found, address, command, folder)
+    }
+
+    /// Starts a node of ours over a database.
+    pub(super) fn node(program: &Path, folder: &Path, store: &str) -> Result<Self> {
+        fs::create_dir_all(folder)?;
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let mut command = unlimited(program);
+        command.args(["serve", "--rate", "0", "--max-connections", "65536", "--listen"]);
+        command.arg(address.to_string()).args(["--store", store]).current_dir(folder);
+        let (peer, program) = (Peer::Selvedge, program.to_owned());
+        Self::run(&Found { peer, program, version: String::new() }, address, command, folder)
+    }
+
+    /// Runs a command, and waits until what it starts answers.
+    fn run(
+        found: &Found,
+        address: SocketAddr,
+        mut command: Command,
+        folder: &Path,
+    ) -> Result<Self> {
         let log = fs::File::create(folder.join("log.txt"))?;
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let child = command.spawn().context("could not be started")?;

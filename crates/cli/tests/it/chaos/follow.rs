@@ -2,7 +2,7 @@
 //! waiting for one, which tells a slow one from one that is stuck.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -22,10 +22,12 @@ const LOOK: Duration = Duration::from_millis(250);
 /// that something comes to is only slow.
 const STILL: Duration = Duration::from_secs(120);
 
-/// Where readers find the server now, and whether they are to end.
+/// Where readers find the server now, or its nodes, and whether they are to end.
 pub(super) struct Scene {
     pub(super) client: Client,
-    url: Mutex<String>,
+    urls: Mutex<Vec<String>>,
+    /// Whose turn it is.
+    turn: AtomicUsize,
     /// Nothing more is written.
     last: AtomicBool,
     /// How often readers have come again.
@@ -34,20 +36,37 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) fn new(client: &Client, url: &str) -> Arc<Self> {
+        Self::of_nodes(client, vec![url.to_owned()])
+    }
+
+    /// Several nodes, of which each takes its turn.
+    pub(super) fn of_nodes(client: &Client, urls: Vec<String>) -> Arc<Self> {
         Arc::new(Self {
             client: client.clone(),
-            url: Mutex::new(url.to_owned()),
+            urls: Mutex::new(urls),
+            turn: AtomicUsize::new(0),
             last: AtomicBool::new(false),
             resumed: AtomicU64::new(0),
         })
     }
 
     pub(super) fn url(&self) -> String {
-        self.url.lock().unwrap().clone()
+        let urls = self.urls.lock().unwrap();
+        urls[self.turn.fetch_add(1, Ordering::Relaxed) % urls.len()].clone()
     }
 
     pub(super) fn moved(&self, url: &str) {
-        url.clone_into(&mut self.url.lock().unwrap());
+        self.node_moved(0, url);
+    }
+
+    /// One of the nodes is elsewhere now.
+    pub(super) fn node_moved(&self, node: usize, url: &str) {
+        url.clone_into(&mut self.urls.lock().unwrap()[node]);
+    }
+
+    /// Whether there is another one to ask when one cannot answer.
+    pub(super) fn has_others(&self) -> bool {
+        self.urls.lock().unwrap().len() > 1
     }
 
     /// Readers end as soon as they have all there is.
@@ -212,6 +231,10 @@ async fn follow(
             tokio::time::sleep(Duration::from_millis(20)).await;
             continue;
         };
+        if response.status().is_server_error() && scene.has_others() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            continue;
+        }
         if response.status() != 200 {
             return Err(format!("{url} after {last:?}: {}", response.status()));
         }

@@ -10,24 +10,64 @@ use std::time::{Duration, Instant};
 
 use reqwest::Client;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::follow::{Patience, Reader, Scene, Shown, whole};
 use super::{Place, Plan, Random, Report, address, start, thread, verified};
 
-const THREADS: usize = 4;
-const WRITERS: usize = 12;
+pub(super) const THREADS: usize = 4;
+pub(super) const WRITERS: usize = 12;
 /// Kills of one journal. Then another begins, so that a long run needs no more room than a short.
 const UNIT: u32 = 10;
-const VIEWS: [&str; 2] = ["", "?dialect=ai-sdk-stream"];
+pub(super) const VIEWS: [&str; 2] = ["", "?dialect=ai-sdk-stream"];
 
 /// What all tasks share.
-struct Load {
-    scene: Arc<Scene>,
-    stop: AtomicBool,
+pub(super) struct Load {
+    pub(super) scene: Arc<Scene>,
+    pub(super) stop: AtomicBool,
     /// Names of acknowledged events by thread and sequence number.
     acknowledged: Mutex<Vec<HashMap<u64, String>>>,
-    retried: AtomicU64,
+    pub(super) retried: AtomicU64,
+    /// How long a writer waits for an answer.
+    patience: Duration,
+    pauses: Mutex<Pauses>,
+}
+
+/// When something was acknowledged last, and the longest time that nothing was.
+struct Pauses {
+    last: Instant,
+    longest: Duration,
+}
+
+impl Load {
+    pub(super) fn new(scene: &Arc<Scene>, patience: Duration) -> Arc<Self> {
+        Arc::new(Self {
+            scene: scene.clone(),
+            stop: AtomicBool::new(false),
+            acknowledged: Mutex::new(vec![HashMap::new(); THREADS]),
+            retried: AtomicU64::new(0),
+            patience,
+            pauses: Mutex::new(Pauses { last: Instant::now(), longest: Duration::ZERO }),
+        })
+    }
+
+    /// Sends writers off.
+    pub(super) fn writers(self: &Arc<Self>, random: &mut Random) -> Vec<JoinHandle<()>> {
+        let write = |writer| tokio::spawn(write(self.clone(), writer, random.other()));
+        (0..WRITERS).map(write).collect()
+    }
+
+    /// The longest time that nothing was acknowledged to anyone.
+    pub(super) fn longest_pause(&self) -> Duration {
+        self.pauses.lock().unwrap().longest
+    }
+
+    fn note(&self) {
+        let mut pauses = self.pauses.lock().unwrap();
+        pauses.longest = pauses.longest.max(pauses.last.elapsed());
+        pauses.last = Instant::now();
+    }
 }
 
 /// What was done in all.
@@ -78,12 +118,7 @@ async fn unit(
     let db = place.db();
     let mut server = start(&db);
     let scene = Scene::new(client, &server.url);
-    let load = Arc::new(Load {
-        scene: scene.clone(),
-        stop: AtomicBool::new(false),
-        acknowledged: Mutex::new(vec![HashMap::new(); THREADS]),
-        retried: AtomicU64::new(0),
-    });
+    let load = Load::new(&scene, Duration::from_secs(30));
     for number in 0..THREADS {
         thread(client, &server.url, &format!("t{number}")).await;
     }
@@ -93,9 +128,7 @@ async fn unit(
             Reader::spawn(&scene, path, Patience::Endless)
         })
         .collect();
-    let writers: Vec<_> = (0..WRITERS)
-        .map(|writer| tokio::spawn(write(load.clone(), writer, random.other())))
-        .collect();
+    let writers = load.writers(random);
     let mut journals = vec![Vec::new(); THREADS];
     let began = total.kills;
     let mut log = String::new();
@@ -126,12 +159,29 @@ async fn unit(
         total.events += journal.len();
         total.forks += forked(&load, number, journal, random, report).await;
     }
+    judge(&scene, readers, &journals, report).await;
+    verified(report, &["--url", &server.url]);
+    server.kill();
+    verified(report, &["--db", db.to_str().unwrap()]);
+    total.resumed += scene.resumed.load(Ordering::Relaxed);
+    total.retried += load.retried.load(Ordering::Relaxed);
+    std::fs::write(place.path.join("log"), log).unwrap();
+    place.done(report);
+}
+
+/// Waits for readers to come to an end, who must have seen what a new one sees: all there is.
+pub(super) async fn judge(
+    scene: &Arc<Scene>,
+    readers: Vec<Reader>,
+    journals: &[Vec<String>],
+    report: &mut Report,
+) {
     scene.end();
     let mut all: HashMap<String, Option<Shown>> = HashMap::new();
     for reader in readers {
         let path = reader.path.clone();
         if !all.contains_key(&path) {
-            let shown = whole(&scene, &path, report).await;
+            let shown = whole(scene, &path, report).await;
             all.insert(path.clone(), shown);
         }
         if let Some(whole) = &all[&path] {
@@ -143,13 +193,6 @@ async fn unit(
         let (seen, there) = (shown.len(), journal.len());
         report.hold(seen == there, || format!("t{number}: {seen} of {there} are streamed"));
     }
-    verified(report, &["--url", &server.url]);
-    server.kill();
-    verified(report, &["--db", db.to_str().unwrap()]);
-    total.resumed += scene.resumed.load(Ordering::Relaxed);
-    total.retried += load.retried.load(Ordering::Relaxed);
-    std::fs::write(place.path.join("log"), log).unwrap();
-    place.done(report);
 }
 
 /// Starts the server and kills it before it has said anything.
@@ -183,13 +226,14 @@ async fn write(load: Arc<Load>, writer: usize, mut random: Random) {
         loop {
             let url = format!("{}/api/threads/t{number}/events", load.scene.url());
             let request = load.scene.client.post(url).header("Idempotency-Key", &name);
-            let request = request.timeout(Duration::from_secs(30)).body(body.clone());
+            let request = request.timeout(load.patience).body(body.clone());
             if let Ok(response) = request.send().await
                 && response.status() == 200
                 && let Ok(text) = response.text().await
                 && let Ok(answer) = serde_json::from_str::<Value>(&text)
             {
                 let (first, last) = (answer["first"].as_u64(), answer["last"].as_u64());
+                load.note();
                 let mut known = load.acknowledged.lock().unwrap();
                 for (i, seq) in (first.unwrap()..=last.unwrap()).enumerate() {
                     known[number].insert(seq, format!("{name}.{i}"));
@@ -203,7 +247,12 @@ async fn write(load: Arc<Load>, writer: usize, mut random: Random) {
 }
 
 /// Reads what a journal has more than was known; by name where its events have one.
-async fn read_on(scene: &Scene, number: usize, journal: &mut Vec<String>, report: &mut Report) {
+pub(super) async fn read_on(
+    scene: &Scene,
+    number: usize,
+    journal: &mut Vec<String>,
+    report: &mut Report,
+) {
     let name = format!("t{number}");
     let mut epoch = None;
     loop {
@@ -233,8 +282,17 @@ async fn read_on(scene: &Scene, number: usize, journal: &mut Vec<String>, report
 }
 
 async fn get(scene: &Scene, path: &str) -> Value {
-    let answer = scene.client.get(format!("{}{path}", scene.url())).send().await.unwrap();
-    serde_json::from_str(&answer.text().await.unwrap()).unwrap()
+    let began = Instant::now();
+    loop {
+        let answer = scene.client.get(format!("{}{path}", scene.url())).send().await.unwrap();
+        // Where there are others, one of them can answer, or will soon.
+        let waits = scene.has_others() && began.elapsed() < Duration::from_secs(60);
+        if answer.status().is_server_error() && waits {
+            sleep(Duration::from_millis(50)).await;
+            continue;
+        }
+        return serde_json::from_str(&answer.text().await.unwrap()).unwrap();
+    }
 }
 
 /// Whether all that was acknowledged is in the journal, at its place.
@@ -248,7 +306,7 @@ fn check(report: &mut Report, number: usize, journal: &[String], known: &HashMap
 }
 
 /// The whole journal, when nothing more is written: what was read before, and each event once.
-async fn ended(
+pub(super) async fn ended(
     load: &Load,
     number: usize,
     mut before: Vec<String>,
@@ -268,7 +326,7 @@ async fn ended(
 }
 
 /// Branches off somewhere: the past is shared.
-async fn forked(
+pub(super) async fn forked(
     load: &Load,
     number: usize,
     journal: &[String],
