@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::site::{Site, answer, calling_bob, host, key};
 
 /// Lets bob look when told to go, who asks first; answers everything else at once.
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     let ada = calling_bob();
     let asks = ("ask_user".to_owned(), json!({"question": "May I look?"}));
     let lines = vec![
@@ -36,7 +36,7 @@ async fn site() -> Site {
     Site::start_with(options(), &[]).await.0
 }
 
-async fn call(site: &Site, key: Option<&str>, method: &str, params: Value) -> Value {
+pub(crate) async fn call(site: &Site, key: Option<&str>, method: &str, params: Value) -> Value {
     let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
     let mut request = site.request(Method::POST, "/a2a").header("content-type", "application/json");
     if let Some(key) = key {
@@ -47,7 +47,7 @@ async fn call(site: &Site, key: Option<&str>, method: &str, params: Value) -> Va
     told
 }
 
-fn message(text: &str, more: Value) -> Value {
+pub(crate) fn message(text: &str, more: Value) -> Value {
     let mut message = json!({
         "messageId": uuid::Uuid::now_v7().to_string(),
         "role": "ROLE_USER",
@@ -59,7 +59,7 @@ fn message(text: &str, more: Value) -> Value {
     json!({ "message": message })
 }
 
-async fn sent(site: &Site, text: &str, more: Value) -> Value {
+pub(crate) async fn sent(site: &Site, text: &str, more: Value) -> Value {
     let told = call(site, None, "SendMessage", message(text, more)).await;
     told["result"]["task"].clone()
 }
@@ -235,9 +235,9 @@ async fn webhooks_of_a_server_with_keys_are_on_the_internet_only() {
     }
 }
 
-type Got = Arc<Mutex<Vec<(HeaderMap, Value)>>>;
+pub(crate) type Got = Arc<Mutex<Vec<(HeaderMap, Value)>>>;
 
-async fn hook() -> (String, Got) {
+pub(crate) async fn hook() -> (String, Got) {
     let got = Got::default();
     let take = |State(got): State<Got>, headers: HeaderMap, body: Bytes| async move {
         got.lock().unwrap().push((headers, serde_json::from_slice(&body).unwrap()));
@@ -245,7 +245,7 @@ async fn hook() -> (String, Got) {
     (host(Router::new().route("/", post(take)).with_state(got.clone())).await, got)
 }
 
-async fn until(got: &Got, sign: &str) -> Vec<Value> {
+pub(crate) async fn until(got: &Got, sign: &str) -> Vec<Value> {
     let waiting = async {
         loop {
             let all: Vec<Value> =

@@ -30,7 +30,7 @@ async fn refused(site: &Site, path: &str, body: &str) -> (u16, String, Value) {
 }
 
 /// A time so many milliseconds from now, as RFC 3339.
-fn soon(millis: u64) -> String {
+pub(crate) fn soon(millis: u64) -> String {
     let at = SystemTime::now() + Duration::from_millis(millis);
     let at = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
     selvedge_protocol::time::from_millis(i64::try_from(at).unwrap()).unwrap()
@@ -249,7 +249,7 @@ async fn what_expired_while_nobody_served_is_told_at_the_start() {
     site.thread("t").await;
     site.stop().await;
     // Nobody serves; someone else writes into the same file.
-    let store = crate::site::open(&site.db).await;
+    let store = crate::site::open(site.home().address()).await;
     let ask = format!(
         r#"{{"kind":"auth-required","taskId":"k","authId":"a","authType":"oauth2","prompt":"?","contextId":"t","expiresAt":"{}"}}"#,
         soon(0)

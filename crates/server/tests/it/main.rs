@@ -23,12 +23,15 @@ mod lists;
 mod matrix;
 mod mcp;
 mod mutated;
+mod nodes;
 mod openai_threads;
 mod operations;
 mod refuse;
 mod resume;
 mod retain;
 mod schemas;
+#[path = "../../../store/tests/it/server.rs"]
+mod server;
 mod share;
 mod site;
 mod state;

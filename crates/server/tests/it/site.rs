@@ -1,4 +1,7 @@
 //! A server of its own for a test, and a reader of its streams.
+//!
+//! Its store is in a file; with `SELVEDGE_TEST_STORE=postgres`, in a database of its own. Tests that
+//! look into the file itself cannot do without one.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -13,14 +16,16 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use selvedge_agents::model::ToolSpec;
 use selvedge_agents::script::{Line, Rule, Script};
 use selvedge_agents::{Agent, Doer, Tool};
-use selvedge_server::{App, Options};
-use selvedge_store::{Keys, NewKey, Store};
+use selvedge_server::{App, Options, Secret};
+use selvedge_store::{Address, Keys, NewKey, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tower_service::Service as _;
+
+use crate::server::{Database, server};
 
 pub(crate) struct Site {
     pub(crate) url: String,
@@ -29,7 +34,45 @@ pub(crate) struct Site {
     pub(crate) db: PathBuf,
     stop: Option<oneshot::Sender<()>>,
     served: Option<JoinHandle<std::io::Result<()>>>,
-    folder: TempDir,
+    home: Home,
+}
+
+/// Where a test's stores are. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Home {
+    folder: Arc<TempDir>,
+    database: Option<Arc<Database>>,
+}
+
+impl Home {
+    fn new() -> Self {
+        let is_postgres =
+            std::env::var("SELVEDGE_TEST_STORE").is_ok_and(|store| store == "postgres");
+        let database = is_postgres.then(|| server().expect("there is a PostgreSQL").database());
+        Self { folder: Arc::new(tempfile::tempdir().unwrap()), database: database.map(Arc::new) }
+    }
+
+    /// One that servers can share; none if there is no PostgreSQL.
+    pub(crate) fn shared() -> Option<Self> {
+        let database = Some(Arc::new(server()?.database()));
+        Some(Self { folder: Arc::new(tempfile::tempdir().unwrap()), database })
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("s.db")
+    }
+
+    pub(crate) fn address(&self) -> Address {
+        match &self.database {
+            Some(database) => Address::parse(database.url()),
+            None => Address::File(self.file()),
+        }
+    }
+
+    /// Runs SQL in the database.
+    pub(crate) fn run(&self, sql: &str) {
+        self.database.as_ref().expect("it is in a database").run(sql);
+    }
 }
 
 impl Site {
@@ -39,7 +82,12 @@ impl Site {
 
     /// A server with keys, and their texts.
     pub(crate) async fn start_with(options: Options, made: &[NewKey]) -> (Self, Vec<String>) {
-        Self::on(tempfile::tempdir().unwrap(), options, made).await
+        Self::on(Home::new(), options, made).await
+    }
+
+    /// A server on a store that others may share.
+    pub(crate) async fn at(home: &Home, options: Options) -> Self {
+        Self::on(home.clone(), options, &[]).await.0
     }
 
     /// Stops the server and starts another on the same file.
@@ -52,14 +100,18 @@ impl Site {
         if self.served.is_some() {
             self.stop().await;
         }
-        Self::on(self.folder, options, &[]).await.0
+        Self::on(self.home, options, &[]).await.0
     }
 
-    async fn on(folder: TempDir, options: Options, made: &[NewKey]) -> (Self, Vec<String>) {
-        let path = folder.path().join("s.db");
-        let keys = Keys::open(&path).unwrap();
+    async fn on(home: Home, mut options: Options, made: &[NewKey]) -> (Self, Vec<String>) {
+        if home.database.is_some() && options.secret == Secret::Beside {
+            let file = home.folder.path().join("secret");
+            std::fs::write(&file, "a secret that all servers of a test share").unwrap();
+            options.secret = Secret::File(file);
+        }
+        let keys = Keys::open(home.address()).unwrap();
         let texts = made.iter().map(|new| keys.add(new.clone(), 1).unwrap().1).collect();
-        let store = open(&path).await;
+        let store = open(home.address()).await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let app = App::new(store, options).unwrap();
@@ -70,7 +122,12 @@ impl Site {
         };
         let served = tokio::spawn(selvedge_server::serve(app, listener, stopped));
         let (stop, served) = (Some(stop), Some(served));
-        (Self { url, client: http(), keys, db: path, stop, served, folder }, texts)
+        (Self { url, client: http(), keys, db: home.file(), stop, served, home }, texts)
+    }
+
+    /// Where its store is.
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
     }
 
     /// A request that anything can be added to.
@@ -259,16 +316,16 @@ impl Frames {
 
 /// A store, as soon as a server that was stopped has let go of it: what it asked of the disk last
 /// may still be under way.
-pub(crate) async fn open(path: &std::path::Path) -> Store {
+pub(crate) async fn open(at: Address) -> Store {
     for _ in 0..1200 {
-        match Store::open(path, selvedge_store::Options::default()) {
+        match Store::open(&at, selvedge_store::Options::default()) {
             Err(selvedge_store::OpenError::InUse { .. }) => {
                 tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             }
             other => return other.unwrap(),
         }
     }
-    panic!("{} is in use for ever", path.display());
+    panic!("{at} is in use for ever");
 }
 
 /// A tool that takes any object.

@@ -4,22 +4,28 @@
 //! `!` says that tasks may be concerned; a thread without a head is to be looked at whatever is
 //! known of it.
 
+mod nats;
 mod notify;
+mod redis;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
+use tokio::sync::mpsc::{Sender, channel};
 use tokio::task::AbortHandle;
 
 use super::herald::Word;
 use super::writer::Link;
 use crate::Hints;
-use crate::db::{self, params};
+use crate::db::{self, Connection, params};
 
 /// Bytes of one message: PostgreSQL takes fewer than 8000.
 const MESSAGE: usize = 7500;
+
+/// Messages that may wait for a service.
+const WAITING: usize = 64;
 
 /// What is new in a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,6 +99,7 @@ impl Ear {
 /// A way to other nodes.
 pub(super) enum Wire {
     Database { channel: String, _ear: Listening },
+    Service { told: Sender<String>, _ears: Vec<Listening> },
     Nothing,
 }
 
@@ -109,18 +116,41 @@ impl Wire {
     pub(super) fn open(hints: &Hints, url: &str, link: &mut Link, ear: Ear) -> db::Result<Self> {
         // Stores in other schemas of the database have nodes of their own.
         let (conn, _) = link.get()?;
-        let channel: String = conn.query_row(
+        let subject: String = conn.query_row(
             "SELECT 'selvedge_' || md5(coalesce(CAST(current_schema() AS text), ''))",
             [],
             |row| row.get(0),
         )?;
         Ok(match hints {
             Hints::Notify => {
-                let listen = notify::listen(url.into(), channel.clone(), ear);
-                Self::Database { channel, _ear: spawned(listen)? }
+                let listen = notify::listen(url.into(), subject.clone(), ear);
+                Self::Database { channel: subject, _ear: spawned(listen)? }
             }
-            _ => Self::Nothing,
+            Hints::Redis(at) => {
+                let (told, telling) = channel(WAITING);
+                let name = Self::subject(conn, &subject)?;
+                let hear = redis::listen(at.clone(), name.clone(), ear);
+                let tell = redis::publish(at.clone(), name, telling);
+                Self::Service { told, _ears: vec![spawned(hear)?, spawned(tell)?] }
+            }
+            Hints::Nats(at) => {
+                let (told, telling) = channel(WAITING);
+                let name = Self::subject(conn, &subject)?;
+                let speak = nats::speak(at.clone(), name, ear, telling);
+                Self::Service { told, _ears: vec![spawned(speak)?] }
+            }
+            Hints::Poll | Hints::Never => Self::Nothing,
         })
+    }
+
+    /// The channel's name where other databases use the same service.
+    fn subject(conn: &Connection, channel: &str) -> db::Result<String> {
+        let database: String = conn.query_row(
+            "SELECT md5(CAST(current_database() AS text))",
+            [],
+            |row| row.get(0),
+        )?;
+        Ok(format!("{channel}_{database}"))
     }
 
     /// Tells, or does not.
@@ -133,6 +163,11 @@ impl Wire {
                     params![channel, message],
                     |_| Ok(()),
                 )
+            }
+            Self::Service { told, .. } => {
+                // Who cannot keep up is found by those who look.
+                let _ = told.try_send(message.to_owned());
+                Ok(())
             }
             Self::Nothing => Ok(()),
         }

@@ -292,3 +292,67 @@ async fn whoever_listens_is_back_after_it_was_cut_off() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
+
+/// A service of the tests' own, stopped at the end.
+struct Running {
+    child: std::process::Child,
+    url: String,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Starts a program that listens on a free port; none, and that told, if it is not installed.
+fn start(name: &str, program: &str, arguments: &[&str]) -> Option<Running> {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let mut command = std::process::Command::new(program);
+    command.args(arguments).arg(port.to_string());
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let Ok(child) = command.spawn() else {
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), "\nskipped: hints by {name}: no {program} here");
+        return None;
+    };
+    let running = Running { child, url: format!("{name}://127.0.0.1:{port}") };
+    let began = Instant::now();
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(began.elapsed() < PATIENCE, "{program} does not listen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Some(running)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn other_services_carry_hints_and_may_go_and_come_again() {
+    let Some(home) = Home::new() else { return };
+    let redis = ["--bind", "127.0.0.1", "--save", "", "--port"];
+    let nats = ["-a", "127.0.0.1", "-p"];
+    for (name, program, arguments) in
+        [("redis", "redis-server", &redis[..]), ("nats", "nats-server", &nats[..])]
+    {
+        let Some(running) = start(name, program, arguments) else { continue };
+        let hints: Hints = running.url.parse().unwrap();
+        let [here, there] = [open(&home, &hints), open(&home, &hints)];
+        let (_, tail) = begun(&here, &there, name).await;
+        // Once both are connected, hints come sooner than the next look; most of them, that is.
+        let mut head = 1;
+        let mut quick = 0;
+        for _ in 0..12 {
+            let began = Instant::now();
+            here.append(Append::new(thread(name), vec![event("x")])).await.unwrap();
+            head += 1;
+            reached(&tail, head).await;
+            quick += usize::from(began.elapsed() < Duration::from_millis(200));
+        }
+        assert!(quick > 6, "{name}: only {quick} of 12 came sooner than a look");
+        drop(running);
+        here.append(Append::new(thread(name), vec![event("without")])).await.unwrap();
+        reached(&tail, head + 1).await;
+    }
+}

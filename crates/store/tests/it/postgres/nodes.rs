@@ -278,3 +278,34 @@ async fn ids_as_long_as_they_may_be_are_kept() {
     check(&store, &made.thread);
     assert_eq!(store.usage(&made.thread).unwrap()[0].agent, agent);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a measurement"]
+async fn appends_to_one_hot_thread_from_several_nodes() {
+    let Some(home) = Home::new() else { return };
+    for count in [1, 2, 3] {
+        let nodes = nodes(&home, count);
+        let id = format!("hot{count}");
+        say(&nodes[0], &id, &[BEGIN]).await;
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(5);
+        let writers: Vec<_> = (0..48)
+            .map(|writer| {
+                let (node, id) = (nodes[writer % count].clone(), id.clone());
+                tokio::spawn(async move {
+                    let mut taken = 0u32;
+                    while std::time::Instant::now() < until {
+                        let append = Append::new(thread(&id), vec![event("x")]);
+                        node.append(append).await.unwrap();
+                        taken += 1;
+                    }
+                    taken
+                })
+            })
+            .collect();
+        let mut taken = 0;
+        for writer in writers {
+            taken += writer.await.unwrap();
+        }
+        println!("{count} nodes: {} appends/s to one thread", taken / 5);
+    }
+}
