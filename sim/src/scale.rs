@@ -66,9 +66,8 @@ pub(crate) fn needs(demand: &Demand) -> Needs {
         // Each node has a writer for each database, which commits what has come meanwhile.
         let shard_events = events / databases;
         let groups = (nodes * GROUPS_A_SECOND).min(shard_events);
-        let cpu = groups * transaction
-            + shard_events * (event + follow_share(follow, shard_events, groups))
-            + nodes * looks * transaction;
+        let cpu =
+            groups * transaction + shard_events * (event + follow) + nodes * looks * transaction;
         let used = cpu / demand.database_cores;
         if used <= demand.used || databases >= 4_096.0 {
             let bytes = demand.threads * (THREAD_BYTES + demand.events_per_thread * EVENT_BYTES);
@@ -89,11 +88,4 @@ pub(crate) fn needs(demand: &Demand) -> Needs {
         }
         databases += 1.0;
     }
-}
-
-/// What follows an event costs its database: pieces of a text touch the same few rows, so what is
-/// followed together is cheaper than each by itself.
-fn follow_share(follow: f64, events: f64, groups: f64) -> f64 {
-    let together = (events / groups.max(1.0)).max(1.0);
-    follow / together.max(10.0)
 }

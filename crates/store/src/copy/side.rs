@@ -1,6 +1,8 @@
 //! One side of a copy: reading all of a store row by row, whichever database it is in.
 
 use std::collections::HashSet;
+use std::thread;
+use std::time::Duration;
 
 use rusqlite::types::Value;
 use sqlx_core::arguments::Arguments as _;
@@ -261,17 +263,21 @@ impl Side {
         Ok(self.row(sql, [], |row| row.get::<f64>(0))?.max(1.0) as u64)
     }
 
-    /// Whether servers have it open, as far as can be told.
+    /// Whether servers have it open, as far as can be told. One that was just stopped takes a moment
+    /// to be gone.
     pub(crate) fn is_in_use(&self) -> Result<bool> {
-        match &self.conn {
-            Connection::Sqlite(_) => Ok(false),
-            Connection::Postgres(_) => self.row(
-                "SELECT EXISTS (SELECT 1 FROM pg_stat_activity \
-                 WHERE datname = current_database() AND application_name = 'selvedge')",
-                [],
-                |row| row.get(0),
-            ),
+        if let Connection::Sqlite(_) = &self.conn {
+            return Ok(false);
         }
+        let sql = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity \
+             WHERE datname = current_database() AND application_name = 'selvedge')";
+        for _ in 0..20 {
+            if !self.row(sql, [], |row| row.get::<bool>(0))? {
+                return Ok(false);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(true)
     }
 
     /// Whether it has the tables of this version.
