@@ -12,6 +12,7 @@ mod models;
 mod peer;
 mod postgres;
 mod process;
+mod proxies;
 mod remote;
 mod surfaces;
 mod test;

@@ -10,7 +10,9 @@ use crate::bench;
 use crate::conformance::{self, Part};
 use crate::process::{self, cargo};
 use crate::surfaces::House;
-use crate::{chaos, handoff, models, postgres, remote, surfaces, tools, ui, workers, workspace};
+use crate::{
+    chaos, handoff, models, postgres, proxies, remote, surfaces, tools, ui, workers, workspace,
+};
 
 /// Arguments of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -132,9 +134,10 @@ fn rust() -> Result<()> {
             .args(["--", "-D", "warnings"]),
     )?;
     postgres::install()?;
-    // Here nothing is left out for want of a database.
+    proxies::install()?;
+    // Here nothing is left out for want of a database or a proxy.
     let mut all = cargo();
-    all.env("SELVEDGE_NEED_POSTGRES", "1");
+    all.env("SELVEDGE_NEED_POSTGRES", "1").env("SELVEDGE_NEED_PROXIES", "1");
     process::run(all.current_dir(&root).args(["test", "--workspace", "--locked"]))?;
     let traced = ["test", "-p", "selvedge-server", "--features", "otel", "--locked"];
     process::run(cargo().current_dir(&root).args(traced).args(["--test", "it", "traces"]))

@@ -34,6 +34,8 @@ pub(crate) enum Error {
     #[error(transparent)]
     Store(#[from] selvedge_store::OpenError),
     #[error(transparent)]
+    Copy(#[from] selvedge_store::CopyError),
+    #[error(transparent)]
     Tend(#[from] selvedge_store::TendError),
     #[error(transparent)]
     Client(#[from] selvedge_client::Error),
@@ -80,6 +82,8 @@ impl Error {
             Self::Store(selvedge_store::OpenError::InUse { .. }) => {
                 Some("stop the server that has it, or name another file with `--db`".to_owned())
             }
+            Self::Store(selvedge_store::OpenError::Copying { .. }) => Some(COMPLETE.to_owned()),
+            Self::Copy(error) => copy_help(error),
             Self::Client(error) if error.is_untrusted() => Some(
                 "the server's certificate is not trusted; name its authority with `--ca <FILE>`"
                     .to_owned(),
@@ -129,4 +133,33 @@ impl Error {
             anstream::eprintln!("\n  {good}help:{good:#} {help}");
         }
     }
+}
+
+const COMPLETE: &str = "complete it: run the `selvedge copy` that was begun again";
+
+/// What to do about a copy that could not be made.
+fn copy_help(error: &selvedge_store::CopyError) -> Option<String> {
+    use selvedge_store::{CopyError, OpenError};
+    Some(match error {
+        CopyError::Open(OpenError::InUse { .. } | OpenError::Lock { .. }) => {
+            "a server or another copy has it; stop that, or name another file".to_owned()
+        }
+        CopyError::Open(OpenError::Copying { .. }) => COMPLETE.to_owned(),
+        CopyError::Version { .. } => {
+            "`selvedge migrate` brings its tables up to date; stop its servers first".to_owned()
+        }
+        CopyError::Occupied { .. } => {
+            "copy to a file that is not there or to an empty database".to_owned()
+        }
+        CopyError::OtherSource { begun, .. } => {
+            format!("complete that with `--from {begun}`, or drop what was copied with `--anew`")
+        }
+        CopyError::Busy { .. } => "wait until it is done, or stop it".to_owned(),
+        CopyError::Served { .. } => "stop it: a copy goes to a place that nobody uses".to_owned(),
+        CopyError::Different { .. } => {
+            "is something else writing to either side? stop it and run the same command again"
+                .to_owned()
+        }
+        _ => return None,
+    })
 }

@@ -39,7 +39,7 @@ impl Place {
     }
 }
 
-fn database(text: &str) -> Result<Address, String> {
+pub(crate) fn database(text: &str) -> Result<Address, String> {
     match Address::parse(text) {
         address @ Address::Postgres(_) => Ok(address),
         // What was given may be a password.

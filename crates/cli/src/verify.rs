@@ -1,7 +1,7 @@
 //! `selvedge verify`: is everything there, in order, and the same however it is read?
 
 mod archive;
-mod file;
+mod store;
 mod thread;
 
 use std::collections::VecDeque;
@@ -11,10 +11,12 @@ use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use selvedge_client::Client;
+use selvedge_store::Address;
 
 use crate::args;
 use crate::error::{self, Error};
 use crate::output;
+use crate::place::database;
 use crate::remote::{self, Remote};
 
 /// Check that journals are whole
@@ -26,6 +28,10 @@ use crate::remote::{self, Remote};
 /// With --db: the file's pages, every row, and that lists, inbox, usage and search are what the
 /// journal makes of them; where appends were chained by hashes, the first entry of a thread that is
 /// not what it was. The server may be running; copies are made beside the file.
+///
+/// With --store: the same of a database, as it is at one moment; what nodes have not followed yet is
+/// left out. It is copied into a folder for temporary files (TMPDIR), which needs room for it. A
+/// password is better in PGPASSWORD than in the URL.
 ///
 /// With --archive: a copy of one journal by its hash chain.
 ///
@@ -42,6 +48,9 @@ Examples:
   A file:
       selvedge verify --db selvedge.db
 
+  A database:
+      selvedge verify --store postgres://selvedge@db.example/journal
+
   A copy of a thread:
       selvedge verify --archive t1.journal")]
 pub(crate) struct Args {
@@ -50,8 +59,12 @@ pub(crate) struct Args {
     /// Check this file instead of asking a server
     #[arg(long, value_name = "FILE", conflicts_with = "threads")]
     db: Option<PathBuf>,
+    /// Check this database instead of asking a server: postgres://user@host/name
+    #[arg(long, value_name = "URL", conflicts_with_all = ["threads", "db"],
+          value_parser = database)]
+    store: Option<Address>,
     /// Check this copy of a journal (see `selvedge export --archive`)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["threads", "db"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["threads", "db", "store"])]
     archive: Option<PathBuf>,
     #[command(flatten)]
     remote: Remote,
@@ -59,10 +72,11 @@ pub(crate) struct Args {
 
 /// Verifies.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
-    let wrong = match (&args.db, &args.archive) {
-        (Some(db), _) => file::verify(db)?,
-        (None, Some(copy)) => archive::verify(copy)?,
-        (None, None) => remote::run(threads(&args.remote.client(), &args.threads))?,
+    let wrong = match (&args.db, &args.store, &args.archive) {
+        (Some(db), ..) => store::verify(&Address::from(db))?,
+        (_, Some(database), _) => store::verify(database)?,
+        (.., Some(copy)) => archive::verify(copy)?,
+        (None, None, None) => remote::run(threads(&args.remote.client(), &args.threads))?,
     };
     Ok(if wrong == 0 { ExitCode::SUCCESS } else { error::FOUND.into() })
 }

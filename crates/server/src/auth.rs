@@ -11,7 +11,7 @@ pub(crate) mod rate;
 pub(crate) mod ring;
 pub(crate) mod token;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use selvedge_protocol::journal::Visibility;
 use selvedge_store::{KeyHash, Share, ThreadKey};
@@ -101,7 +101,15 @@ pub(crate) enum Pass {
 impl Principal {
     /// Whoever asks where no keys are configured.
     pub(crate) fn anyone() -> Self {
-        Self::new("default".into(), Arc::new([Scope::Operator]), "anyone".into(), Pass::Open)
+        static ANYONE: LazyLock<Principal> = LazyLock::new(|| {
+            Principal::new(
+                "default".into(),
+                Arc::new([Scope::Operator]),
+                "anyone".into(),
+                Pass::Open,
+            )
+        });
+        ANYONE.clone()
     }
 
     /// Someone with these scopes. Only operators see more than participants do.

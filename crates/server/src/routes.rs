@@ -2,6 +2,8 @@
 //!
 //! Invariant: every route is in this table, and every request to one goes through the authorizer.
 
+use std::pin::Pin;
+
 use axum::Router;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
@@ -76,6 +78,17 @@ struct Rule {
     method: Method,
     scope: Scope,
     errors: fn(Error) -> Response,
+    direct: Option<Direct>,
+}
+
+/// A handler that is called with the id in its path and the request, without the router. For the
+/// one route that is asked for as often as all others together.
+pub(crate) type Direct = fn(App, String, Request) -> Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// The handler of a route that needs no router, if it is one.
+fn direct(method: &Method, path: &str) -> Option<Direct> {
+    (method == Method::POST && path == "/api/threads/{id}/events")
+        .then_some(surface::native::events::append_directly)
 }
 
 impl Site {
@@ -85,7 +98,8 @@ impl Site {
         for Surface { routes, errors } in surfaces() {
             for Route { method, path, scope, handler, .. } in routes {
                 router = router.route(path, handler);
-                let rule = Rule { method, scope, errors };
+                let direct = direct(&method, path);
+                let rule = Rule { method, scope, errors, direct };
                 match rules.iter_mut().find(|(known, _)| *known == path) {
                     Some((_, rules)) => rules.push(rule),
                     None => rules.push((path, vec![rule])),
@@ -114,13 +128,24 @@ impl Site {
     /// Takes a request to its route, past the authorizer.
     async fn route(&self, request: Request) -> Response {
         let found = self.rules.at(request.uri().path()).ok().and_then(|found| {
-            let token = found.params.get("token").unwrap_or_default().to_owned();
-            Some((rule(found.value, request.method())?, token))
+            let rule = rule(found.value, request.method())?;
+            let name = if rule.direct.is_some() { "id" } else { "token" };
+            Some((rule, found.params.get(name).unwrap_or_default().to_owned()))
         });
         // Neither is told anything but that there is nothing.
-        let Some((rule, token)) = found else { return self.handle(request).await };
-        let handle = async |request| self.handle(request).await;
-        let response = authorize(&self.app, (rule.scope, &token), request, handle).await;
+        let Some((rule, part)) = found else { return self.handle(request).await };
+        let response = match rule.direct {
+            // An id that is spelled otherwise in a path is the router's to read.
+            Some(direct) if !part.contains('%') => {
+                let app = self.app.clone();
+                let handle = async |request| direct(app, part, request).await;
+                authorize(&self.app, (rule.scope, ""), request, handle).await
+            }
+            _ => {
+                let handle = async |request| self.handle(request).await;
+                authorize(&self.app, (rule.scope, &part), request, handle).await
+            }
+        };
         in_own_words(rule.errors, response)
     }
 

@@ -46,6 +46,12 @@ impl Batch {
     /// The row's body.
     pub fn body(&self) -> String {
         let mut out = Vec::with_capacity(self.size + self.lines.len() * 2);
+        self.write(&mut out);
+        String::from_utf8(out).unwrap_or_default()
+    }
+
+    /// Writes the row's body.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
         for (i, (event, source)) in self.lines.iter().enumerate() {
             if i > 0 {
                 out.push(b'\n');
@@ -56,7 +62,6 @@ impl Batch {
                 out.extend_from_slice(source);
             }
         }
-        String::from_utf8(out).unwrap_or_default()
     }
 
     /// Sequence number of the last event.

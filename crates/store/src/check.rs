@@ -1,4 +1,4 @@
-//! Is a file sound? Reads it beside whoever has it open, and changes nothing in it.
+//! Is a store sound? Reads it beside whoever has it open, and changes nothing in it.
 //!
 //! What follows the journal is judged against what a copy makes of the same journal.
 
@@ -6,7 +6,10 @@ use std::fs;
 use std::path::Path;
 
 use crate::sqlite::check as sqlite;
-use crate::{OpenError, Options, Progress, ReadError, Store, TendError};
+use crate::{
+    Address, CopyError, HashChain, OpenError, Options, Progress, ReadError, Store, TendError,
+    postgres,
+};
 
 /// The most of what is wrong that is told.
 pub(crate) const FINDINGS: usize = 100;
@@ -22,6 +25,8 @@ pub struct Checked {
     pub events: u64,
     /// Entries that are in a hash chain.
     pub chained: u64,
+    /// Threads of a database whose lists and words were left out, as they are still to be followed.
+    pub behind: u64,
     /// What is wrong, in words; the first hundred.
     pub findings: Vec<String>,
 }
@@ -37,7 +42,7 @@ impl Checked {
 /// What is being looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// The file's pages and indexes.
+    /// The file's pages and indexes, or copying a database.
     File,
     /// The journal's rows.
     Rows,
@@ -45,7 +50,7 @@ pub enum Stage {
     Rebuild,
 }
 
-/// Why a file could not be checked.
+/// Why a store could not be checked.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages tell")]
 pub enum CheckError {
@@ -57,11 +62,24 @@ pub enum CheckError {
     Rebuild(#[from] TendError),
     #[error("could not copy the file: {0}")]
     Copy(#[from] std::io::Error),
+    #[error(transparent)]
+    Snapshot(#[from] CopyError),
 }
 
-/// Checks a file: its pages, its rows, and that what follows the journal is what the journal makes.
-/// `scratch` is an empty folder with room for two copies.
+/// Checks a store: its pages if it is a file, its rows, and that what follows the journal is what the
+/// journal makes. `scratch` is an empty folder with room for two copies.
 pub async fn check(
+    at: impl Into<Address>,
+    scratch: &Path,
+    progress: impl FnMut(Stage, Progress),
+) -> Result<Checked, CheckError> {
+    match at.into() {
+        Address::File(path) => check_file(&path, scratch, progress).await,
+        address @ Address::Postgres(_) => postgres::check::check(&address, scratch, progress).await,
+    }
+}
+
+async fn check_file(
     path: &Path,
     scratch: &Path,
     mut progress: impl FnMut(Stage, Progress),
@@ -72,9 +90,16 @@ pub async fn check(
     if !sqlite::pages(path, &mut checked)? {
         return Ok(checked);
     }
-    // One moment of the file, whatever is written meanwhile.
+    // One moment of the file, whatever is written meanwhile, and what was acknowledged before it.
+    let logged = sqlite::copy_log(path, &kept)?;
     sqlite::snapshot(path, &kept)?;
     sqlite::rows(&kept, &mut checked, |done| progress(Stage::Rows, done))?;
+    if logged && checked.findings.is_empty() {
+        let chain = if checked.chained > 0 { HashChain::On } else { HashChain::Off };
+        drop(Store::open(&kept, Options { chain, ..Options::default() })?);
+        checked = Checked::default();
+        sqlite::rows(&kept, &mut checked, |done| progress(Stage::Rows, done))?;
+    }
     if !checked.findings.is_empty() {
         return Ok(checked);
     }

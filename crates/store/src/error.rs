@@ -80,10 +80,14 @@ pub enum OpenError {
     Newer { path: String, found: i64, known: i64 },
     #[error("{path} keeps text as {found}; only UTF8 can hold a journal")]
     Encoding { path: String, found: String },
+    #[error("a copy into {path} is not complete")]
+    Copying { path: String },
     #[error("{path} is open in another process")]
     InUse { path: String },
     #[error("could not lock {path}: {cause}")]
     Lock { path: String, cause: std::io::Error },
+    #[error("could not open the log of {path}: {cause}")]
+    Log { path: String, cause: std::io::Error },
     #[error("could not start a thread: {0}")]
     Thread(#[from] std::io::Error),
 }

@@ -11,7 +11,7 @@ use crate::db::{self, Optional as _, Row, params};
 use crate::link::Link;
 use std::fmt::Write as _;
 
-const TABLE: &str = "
+pub(crate) const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS api_key (
     id TEXT PRIMARY KEY,
     hash BLOB NOT NULL UNIQUE,

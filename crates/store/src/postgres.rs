@@ -2,6 +2,7 @@
 //!
 //! Invariant: a thread's row, locked, says what its head is; nothing that is kept in memory does.
 
+pub(crate) mod check;
 mod client;
 mod follow;
 mod herald;
@@ -20,7 +21,9 @@ mod writer;
 
 pub(crate) use client::Client;
 pub(crate) use herald::standing;
-pub(crate) use migrate::{migrate, prepared};
+pub(crate) use migrate::{VERSION, is_copying, migrate, prepared, unguarded};
 pub(crate) use node::Node;
-pub(crate) use search::search;
+pub(crate) use search::{indexed, search};
+pub(crate) use text::stored;
+pub(crate) use threads::add as argue;
 pub(crate) use writer::Writer;

@@ -11,7 +11,7 @@ use crate::address::Address;
 use crate::db::{self, Optional as _, Row, params};
 use crate::link::Link;
 
-const TABLE: &str = "
+pub(crate) const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS push (
     thread INTEGER NOT NULL,
     task TEXT NOT NULL,

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::address::Address;
 use crate::db::{self, Connection, Optional as _, params};
+use crate::rows::promote::lineage;
 use crate::rows::thread::{find_numbered, find_thread, folded, is_live, rows_after, written_head};
 use crate::sqlite::{Known, Recent};
-use crate::{Batch, Branch, End, Page, ReadError, ThreadKey, ThreadRef};
+use crate::{Batch, Branch, End, Lineage, Page, ReadError, ThreadKey, ThreadRef};
 
 /// Connections kept for the next caller.
 const POOL: usize = 16;
@@ -84,7 +85,12 @@ impl Readers {
     }
 
     pub(crate) fn numbered(&self, num: i64) -> Result<Option<ThreadRef>, ReadError> {
-        self.with(|conn| Ok(if is_live(conn, num)? { find_numbered(conn, num)? } else { None }))
+        match self.recent.numbered(num) {
+            Some(thread) => Ok(Some(thread)),
+            None => self.with(|conn| {
+                Ok(if is_live(conn, num)? { find_numbered(conn, num)? } else { None })
+            }),
+        }
     }
 
     pub(crate) fn head(&self, thread: &ThreadRef) -> Result<u64, ReadError> {
@@ -92,6 +98,20 @@ impl Readers {
         match self.recent.head(thread.num) {
             Some(head) => Ok(head),
             None => self.with(|conn| Ok(written_head(conn, thread)?)),
+        }
+    }
+
+    pub(crate) fn lineage(&self, key: &ThreadKey) -> Result<Option<Lineage>, ReadError> {
+        // First here, then the disk: what has left here is there.
+        let here = self.recent.thread(key);
+        let found = self.with(|conn| Ok(lineage(conn, key)?))?;
+        match here {
+            // What is here only was made just now, and from nothing; another may have had its id.
+            Some(thread) if found.as_ref().is_none_or(|found| found.thread.num != thread.num) => {
+                let id = key.id.to_string();
+                Ok(Some(Lineage { thread, id, parent: None, promoted: false }))
+            }
+            _ => Ok(found),
         }
     }
 

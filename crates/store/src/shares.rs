@@ -12,7 +12,7 @@ use crate::keys::secret;
 use crate::link::Link;
 use crate::{KeyError, KeyHash};
 
-const TABLE: &str = "
+pub(crate) const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS share (
     id TEXT PRIMARY KEY,
     hash BLOB NOT NULL UNIQUE,

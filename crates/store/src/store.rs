@@ -13,7 +13,6 @@ use crate::read::Readers;
 use crate::rows::chain::chained;
 use crate::rows::erase::erasures;
 use crate::rows::fold::Folding;
-use crate::rows::promote::lineage;
 use crate::sqlite::{Known, Recent, open};
 use crate::{
     Address, Append, AppendError, Appended, Erase, Erasure, HashChain, Hints, KeyHash, Lease,
@@ -65,8 +64,8 @@ impl Store {
             Address::File(path) => {
                 let lock = open::lock(path)?;
                 let conn = open::writer(path)?;
-                let writer = sqlite::Writer::start(conn, live.clone(), recent, options.chain);
-                (writer.map_err(|cause| open::failed(path, cause))?, None, Some(lock))
+                let writer = sqlite::Writer::start(path, conn, live.clone(), recent, options.chain);
+                (writer?, None, Some(lock))
             }
             Address::Postgres(url) => {
                 // Nothing is at hand here that another node may have changed.
@@ -263,13 +262,24 @@ impl Store {
     /// The thread of an id, or the one that had it until it was promoted, and where it came from.
     /// Blocks for the disk.
     pub fn lineage(&self, key: &ThreadKey) -> Result<Option<Lineage>, ReadError> {
-        self.inner.readers.with(|conn| Ok(lineage(conn, key)?))
+        self.inner.readers.lineage(key)
     }
 
     /// Waits until all that follows behind the acknowledgement has caught up.
     pub async fn settle(&self) -> Result<(), TendError> {
         while !self.inner.writer.catch_up().await?.is_done() {}
         Ok(())
+    }
+
+    /// The same, telling how far it has come.
+    pub async fn catch_up(&self, mut progress: impl FnMut(Progress)) -> Result<(), TendError> {
+        loop {
+            let now = self.inner.writer.catch_up().await?;
+            progress(now);
+            if now.is_done() {
+                return Ok(());
+            }
+        }
     }
 
     /// Waits until what can be asked of a thread tells of all that was appended to it. Refused

@@ -11,7 +11,7 @@ use crate::address::Address;
 use crate::db::{Optional as _, params};
 use crate::link::Link;
 
-const TABLES: &str = "
+pub(crate) const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS auth_key (
     thread INTEGER NOT NULL,
     auth TEXT NOT NULL,

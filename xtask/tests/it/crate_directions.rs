@@ -1,6 +1,6 @@
 //! Dependencies between the crates point only down the list of the layout:
 //! protocol ← store ← agents ← server ← cli, and protocol ← client ← cli. Nothing depends on the cli or
-//! the fuzz targets, and xtask and the load of its benchmarks stand alone.
+//! the fuzz targets, and xtask, the load of its benchmarks and the simulation stand alone.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// Which siblings a crate may depend on, by the folder it lives in.
 fn allowed(folder: &str) -> Option<&'static [&'static str]> {
     Some(match folder {
-        "bench" | "crates/protocol" | "xtask" => &[],
+        "bench" | "crates/protocol" | "sim" | "xtask" => &[],
         "crates/store" | "crates/client" => &["crates/protocol"],
         "crates/agents" => &["crates/protocol", "crates/store"],
         "crates/server" => &["crates/protocol", "crates/store", "crates/agents"],

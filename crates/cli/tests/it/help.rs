@@ -17,7 +17,7 @@ fn every_command_explains_itself_with_examples() {
     insta::assert_snapshot!("help-serve", selvedge(&["serve", "--help"]).stdout);
     insta::assert_snapshot!("help-keys", selvedge(&["keys", "--help"]).stdout);
     insta::assert_snapshot!("help-keys-add", selvedge(&["keys", "add", "--help"]).stdout);
-    for command in ["tail", "fork", "diff", "verify", "doctor", "completions"] {
+    for command in ["tail", "fork", "diff", "verify", "doctor", "completions", "copy"] {
         let help = selvedge(&[command, "--help"]).stdout;
         insta::assert_snapshot!(format!("help-{command}"), help);
     }
@@ -36,6 +36,7 @@ fn every_command_explains_itself_with_examples() {
         "inbox",
         "verify",
         "doctor",
+        "copy",
         "bench",
         "mcp",
         "completions",

@@ -7,7 +7,10 @@ mod canon;
 mod chaos;
 mod config;
 mod convert;
+mod copy;
+mod database;
 mod demo;
+mod deploy;
 mod docs;
 mod doctor;
 mod help;
@@ -83,6 +86,11 @@ pub(crate) fn run(command: &mut Command, stdin: &[u8]) -> Run {
         });
         child.wait_with_output().expect("the command ends").into()
     })
+}
+
+/// Says that something was not tried, and why, wherever what tests print goes.
+pub(crate) fn skipped(what: &str) {
+    let _ = writeln!(std::io::stderr(), "\nskipped: {what}");
 }
 
 /// The path of a recording.

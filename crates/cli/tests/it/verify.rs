@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 
+use crate::database::{database, sql};
 use crate::server::Server;
 use crate::{Run, fixture, selvedge, selvedge_with};
 
@@ -83,6 +84,30 @@ fn what_is_missing_or_wrong_is_found() {
         assert_eq!(run.code, Some(1), "{damage}: {}{}", run.stdout, run.stderr);
         assert!(run.stdout.contains(over), "{damage}: {}", run.stdout);
     }
+}
+
+#[test]
+fn a_database_is_checked_as_a_file_is() {
+    let Some(url) = database() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let db = filled(&folder);
+    let copied = selvedge(&["copy", "--from", &db, "--to", &url]);
+    assert_eq!(copied.code, Some(0), "{}{}", copied.stdout, copied.stderr);
+    let sound = selvedge(&["verify", "--store", &url]);
+    assert_eq!(sound.code, Some(0), "{}{}", sound.stdout, sound.stderr);
+    assert!(sound.stdout.starts_with("ok  3 threads, "), "{}", sound.stdout);
+    assert!(sound.stdout.contains("rows, heads, lists and search"), "{}", sound.stdout);
+    for (damage, said) in [
+        ("DELETE FROM summary", "`summary` is not what the journal makes in 3 threads"),
+        ("UPDATE journal SET body = replace(body, '\"kind\"', '\"kino\"')", "has no kind"),
+    ] {
+        sql(&url, damage);
+        let run = selvedge(&["verify", "--store", &url]);
+        assert_eq!(run.code, Some(1), "{damage}: {}", run.stderr);
+        assert!(run.stdout.contains(said), "{damage}: {}", run.stdout);
+    }
+    let none = selvedge(&["verify", "--store", "postgres://nobody@127.0.0.1:1/none"]);
+    assert_eq!(none.code, Some(2), "{}", none.stdout);
 }
 
 #[test]

@@ -86,14 +86,20 @@ async fn a_server_that_cannot_write_says_so_until_it_can() {
     let site = Site::start().await;
     site.thread("t").await;
     let append = || site.post("/api/threads/t/events", r#"{"kind":"x"}"#);
+    let fork = || site.post("/api/threads/t/fork", "{}");
     let other = rusqlite::Connection::open(&site.db).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let (status, refused) = append().await;
+    // What needs the tables is refused.
+    let (status, refused) = fork().await;
     assert_eq!((status.as_u16(), &refused["error"]["code"]), (503, &"storage".into()));
     assert_eq!(site.get("/health").await.0.as_u16(), 503);
     assert_eq!(site.get("/health/live").await.0.as_u16(), 200);
-    other.execute_batch("ROLLBACK").unwrap();
+    // What does not is on disk all the same, and read.
     assert_eq!(append().await.0.as_u16(), 200);
+    let (_, page) = site.get("/api/threads/t/events").await;
+    assert_eq!(page["head"], 2);
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(fork().await.0.as_u16(), 201);
     assert_eq!(site.get("/health").await.0.as_u16(), 200);
 }
 

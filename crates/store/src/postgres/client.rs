@@ -5,6 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::str::FromStr as _;
 use std::sync::{Arc, LazyLock};
@@ -182,6 +183,26 @@ impl Client {
         let rows =
             self.with(|conn, patience| wait(patience, statement(sql, arguments).fetch_all(conn)))?;
         rows.iter().map(values).collect()
+    }
+
+    /// Passes on the rows of a statement as they arrive, until it is told to stop.
+    pub(crate) fn each(
+        &self,
+        sql: &str,
+        arguments: PgArguments,
+        mut take: impl FnMut(Vec<Value>) -> bool,
+    ) -> Result<()> {
+        self.with(|conn, patience| {
+            let mut rows = statement(sql, arguments).fetch(conn);
+            let mut next = || {
+                let next = poll_fn(|cx| rows.as_mut().poll_next(cx).map(Option::transpose));
+                wait(patience, next)
+            };
+            while let Some(row) = next()?
+                && take(values(&row)?)
+            {}
+            Ok(())
+        })
     }
 
     /// Runs statements without parameters.

@@ -13,6 +13,8 @@ const STEPS: &[(&str, &str)] = &[
 ];
 /// What nodes that begin at the same time wait for each other by.
 const LOCK: i64 = 0x7365_6c76_6564_6765;
+/// How many there are.
+pub(crate) const VERSION: i64 = STEPS.len() as i64;
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS migration \
      (step bigint PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now())";
 
@@ -21,6 +23,7 @@ pub(crate) enum Trouble {
     Storage(db::Error),
     Newer(i64),
     Encoding(String),
+    Copying,
     Thread(std::io::Error),
 }
 
@@ -36,22 +39,37 @@ impl Trouble {
         let path = address.to_string();
         match self {
             Self::Storage(cause) => OpenError::Storage { path, cause },
-            Self::Newer(found) => OpenError::Newer { path, found, known: STEPS.len() as i64 },
+            Self::Newer(found) => OpenError::Newer { path, found, known: VERSION },
             Self::Encoding(found) => OpenError::Encoding { path, found },
+            Self::Copying => OpenError::Copying { path },
             Self::Thread(error) => OpenError::Thread(error),
         }
     }
 }
 
-/// Connects, and makes what is missing.
+/// Connects, and makes what is missing. A copy that is not complete is not a store yet.
 pub(super) fn open(url: &str) -> Result<Connection, Trouble> {
+    let conn = unguarded(url)?;
+    match is_copying(&conn)? {
+        true => Err(Trouble::Copying),
+        false => Ok(conn),
+    }
+}
+
+/// Whether a copy into a database was begun and is not complete.
+pub(crate) fn is_copying(conn: &Connection) -> db::Result<bool> {
+    conn.query_row("SELECT to_regclass('copying') IS NOT NULL", [], |row| row.get(0))
+}
+
+/// Connects and makes what is missing, also where a copy is not complete.
+pub(crate) fn unguarded(url: &str) -> Result<Connection, Trouble> {
     let conn = Connection::Postgres(Client::open(url)?);
     let encoding: String =
         conn.query_row("SELECT current_setting('server_encoding')", [], |row| row.get(0))?;
     if encoding != "UTF8" {
         return Err(Trouble::Encoding(encoding));
     }
-    let known = STEPS.len() as i64;
+    let known = VERSION;
     let found = taken(&conn)?;
     if found > known {
         return Err(Trouble::Newer(found));
@@ -77,7 +95,7 @@ pub(crate) fn prepared(url: &str) -> db::Result<Connection> {
 
 /// Makes what is missing in a database; how many steps it has taken in all.
 pub(crate) fn migrate(address: &Address, url: &str) -> Result<i64, OpenError> {
-    open(url).map(|_| STEPS.len() as i64).map_err(|trouble| trouble.at(address))
+    open(url).map(|_| VERSION).map_err(|trouble| trouble.at(address))
 }
 
 /// How many steps were taken.

@@ -103,6 +103,11 @@ fn of_tenant(tenant: &str) -> String {
     cut(format!("={}", tenant_word(tenant)))
 }
 
+/// A word of SQLite's index as it is in this one.
+pub(crate) fn indexed(term: String, is_tenant: bool) -> String {
+    cut(if is_tenant { format!("={term}") } else { term })
+}
+
 fn cut(mut word: String) -> String {
     if word.len() > WORD_BYTES {
         word.truncate(word.floor_char_boundary(WORD_BYTES));

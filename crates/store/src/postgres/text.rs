@@ -9,7 +9,7 @@ const MARK: char = '\u{1}';
 const NUL: char = '\u{2}';
 
 /// The text as it is stored.
-pub(super) fn stored(text: &str) -> Cow<'_, str> {
+pub(crate) fn stored(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(|byte| byte < 2) {
         return Cow::Borrowed(text);
     }

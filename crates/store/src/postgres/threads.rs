@@ -125,7 +125,7 @@ pub(super) fn now(conn: &Connection) -> db::Result<i64> {
 }
 
 /// Adds an argument of PostgreSQL's own.
-pub(super) fn add<'a, T>(arguments: &mut PgArguments, value: T) -> db::Result<()>
+pub(crate) fn add<'a, T>(arguments: &mut PgArguments, value: T) -> db::Result<()>
 where
     T: sqlx_core::encode::Encode<'a, sqlx_postgres::Postgres>
         + sqlx_core::types::Type<sqlx_postgres::Postgres>

@@ -21,18 +21,21 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Chains a row that is being written.
+    /// Chains a row of a thread that is being written; `epoch` tells the thread's.
     pub(crate) fn add(
         &mut self,
         conn: &Connection,
-        thread: &ThreadRef,
+        thread: i64,
+        epoch: impl FnOnce() -> db::Result<u64>,
         row: i64,
         batch: &Batch,
     ) -> db::Result<()> {
-        let before = match self.last.get(&thread.num) {
+        let before = match self.last.get(&thread) {
             Some(link) => *link,
-            None => stored(conn, thread, batch.first - 1)?
-                .unwrap_or_else(|| chain::beginning(thread.epoch, batch.first - 1)),
+            None => match stored(conn, thread, batch.first - 1)? {
+                Some(link) => link,
+                None => chain::beginning(epoch()?, batch.first - 1),
+            },
         };
         let bodies = chain::bodies(batch);
         let link = chain::last(before, &bodies);
@@ -44,7 +47,7 @@ impl Links {
         if self.last.len() >= KNOWN {
             self.forget();
         }
-        self.last.insert(thread.num, link);
+        self.last.insert(thread, link);
         Ok(())
     }
 
@@ -55,13 +58,13 @@ impl Links {
 }
 
 /// The link of an entry that ends a row of a thread, if that was chained.
-fn stored(conn: &Connection, thread: &ThreadRef, seq: u64) -> db::Result<Option<Digest>> {
+fn stored(conn: &Connection, thread: i64, seq: u64) -> db::Result<Option<Digest>> {
     let by_place = conn
         .prepare_cached(
             "SELECT c.link FROM position p JOIN chain c ON c.row = p.row \
              WHERE p.thread = ?1 AND p.last = ?2",
         )?
-        .query_row(params![thread.num, seq as i64], |row| row.get(0))
+        .query_row(params![thread, seq as i64], |row| row.get(0))
         .optional()?;
     let link = match (by_place, conn) {
         (Some(link), _) => Some(link),
@@ -73,7 +76,7 @@ fn stored(conn: &Connection, thread: &ThreadRef, seq: u64) -> db::Result<Option<
                  WHERE j.row > (SELECT row FROM followed WHERE what = 'position') \
                      AND j.thread = ?1 AND j.last = ?2",
             )?
-            .query_row(params![thread.num, seq as i64], |row| row.get(0))
+            .query_row(params![thread, seq as i64], |row| row.get(0))
             .optional()?,
     };
     Ok(link.map(Digest))

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use selvedge_protocol::json::{Doc, Node, from_utf8};
 
-use super::open;
+use super::{log, open};
 use crate::chain::Digest;
 use crate::check::{Checked, FINDINGS};
 use crate::db::{self, params};
@@ -31,6 +31,25 @@ pub(crate) fn pages(path: &Path, checked: &mut Checked) -> Result<bool, ReadErro
         Err(error) => checked.found(format!("the file: {error}")),
     }
     Ok(checked.findings.is_empty())
+}
+
+/// Copies the log in front of a file's tables, if there is one. Before the file itself: what leaves
+/// the log meanwhile is in the tables then.
+pub(crate) fn copy_log(path: &Path, to: &Path) -> std::io::Result<bool> {
+    let mut found = false;
+    for (from, to) in log::paths(path).into_iter().zip(log::paths(to)) {
+        match std::fs::copy(from, to) {
+            Ok(bytes) => found |= bytes > 0,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+/// Whether something stands in the log in front of a file's tables.
+pub(crate) fn has_log(path: &Path) -> bool {
+    log::paths(path).iter().any(|log| log.metadata().is_ok_and(|found| found.len() > 0))
 }
 
 /// Copies a file as it is at one moment.

@@ -2,14 +2,14 @@
 //!
 //! Whoever appends while nobody has the writer, and nobody else has lately, commits by themselves:
 //! a word to another thread and back costs as much as the disk does. The journal's own thread has
-//! the rest: what many append together, what follows behind, what takes long, and everything where
-//! the disk is slow.
+//! the rest: what many append together, what takes long, and everything where the disk is slow.
 //!
 //! Invariant: one has the writer at a time, and whoever lets it go while something waits passes it
 //! on to the thread. Nobody has it while they wait for something else.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::writer::Writer;
@@ -34,8 +34,6 @@ pub(crate) struct Desk {
 struct State {
     commands: VecDeque<Command>,
     owner: Owner,
-    /// When the thread has something to do, whatever comes.
-    due: Option<Instant>,
     /// How many appends the last commit had, and how long it took.
     group: usize,
     took: Duration,
@@ -57,7 +55,6 @@ impl Desk {
         let state = State {
             commands: VecDeque::new(),
             owner: Owner::Nobody,
-            due: Some(Instant::now()),
             group: 1,
             took: Duration::ZERO,
             wanted: 0,
@@ -99,13 +96,14 @@ impl Desk {
         self.call.notify_one();
     }
 
-    /// What the journal's thread does, until the store is closed.
-    pub(super) fn run(&self) {
+    /// What the journal's thread does, until the store is closed. `behind` is the thread that
+    /// follows.
+    pub(super) fn run(&self, behind: JoinHandle<()>) {
         while self.wait() {
             let mut writer = self.writer();
             loop {
                 let mut waiting = self.gathered();
-                if waiting.is_empty() && !writer.must_follow(Instant::now()) {
+                if waiting.is_empty() {
                     break;
                 }
                 self.commit(&mut writer, &mut waiting);
@@ -114,32 +112,22 @@ impl Desk {
                     writer.tend(other);
                 }
                 self.put_back(waiting);
-                writer.step();
             }
             self.release(writer);
         }
-        self.writer().finish();
+        self.writer().finish(behind);
     }
 
     /// Waits until the thread has the writer, and something to do; `false` when the store closes.
     fn wait(&self) -> bool {
         let mut state = self.state();
         loop {
-            let now = Instant::now();
-            match (state.owner, state.due) {
-                (Owner::Thread, _) => return true,
-                (Owner::Nobody, _) if !state.commands.is_empty() => break,
-                (Owner::Nobody, _) if state.is_closed => return false,
-                (Owner::Nobody, Some(due)) if due <= now => break,
-                (Owner::Nobody, Some(due)) => {
-                    let waited = self.call.wait_timeout(state, due - now);
-                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
-                }
-                _ => {
-                    // Whoever lets the writer go, or has something to follow, calls.
-                    state.due = None;
-                    state = self.call.wait(state).unwrap_or_else(PoisonError::into_inner);
-                }
+            match state.owner {
+                Owner::Thread => return true,
+                Owner::Nobody if !state.commands.is_empty() => break,
+                Owner::Nobody if state.is_closed => return false,
+                // Whoever lets the writer go while something waits calls.
+                _ => state = self.call.wait(state).unwrap_or_else(PoisonError::into_inner),
             }
         }
         state.owner = Owner::Thread;
@@ -188,15 +176,11 @@ impl Desk {
 
     /// Lets the writer go, to the thread if there is something to do.
     fn release(&self, writer: MutexGuard<'_, Writer>) {
-        let due = writer.due();
         drop(writer);
         let mut state = self.state();
-        let is_late = due.is_some_and(|due| due <= Instant::now());
-        let is_new = state.due.is_none() && due.is_some();
-        state.due = due;
-        let for_thread = is_late || !state.commands.is_empty();
+        let for_thread = !state.commands.is_empty();
         state.owner = if for_thread { Owner::Thread } else { Owner::Nobody };
-        if for_thread || is_new || state.is_closed {
+        if for_thread || state.is_closed {
             self.call.notify_one();
         }
     }

@@ -1,7 +1,8 @@
 //! Erasing threads: what deleting does, a receipt, and nothing left of it anywhere.
 
+use super::follower::failed;
+use super::redact::unlogged;
 use super::scrub;
-use super::tend::failed;
 use super::writer::Writer;
 use crate::rows::erase::{erase, keep};
 use crate::rows::redact::kin;
@@ -11,16 +12,19 @@ use crate::{Branches, Erase, Erasure, TendError, ThreadKey};
 impl Writer {
     /// Erases a thread: it is gone when this returns, and its bytes go behind.
     pub(super) fn erase(&mut self, asked: &Erase) -> Result<Vec<Erasure>, TendError> {
-        self.drain()?;
-        let thread = find_thread(&self.conn, &asked.thread).map_err(failed)?;
+        let following = self.following.clone();
+        let mut follower = following.stop();
+        follower.drain()?;
+        let conn = &follower.conn;
+        let thread = find_thread(conn, &asked.thread).map_err(failed)?;
         let thread = thread.ok_or(TendError::NotFound)?;
-        let kin = kin(&self.conn, &[thread.num]).map_err(failed)?;
+        let kin = kin(conn, &[thread.num]).map_err(failed)?;
         let gone = match asked.branches {
             Branches::Stay => vec![thread.num],
             Branches::Go => kin.clone(),
         };
-        let at = self.tick();
-        let (tenant, conn) = (&*asked.thread.tenant, &self.conn);
+        let at = self.stage.tick();
+        let tenant = &*asked.thread.tenant;
         let run = || {
             conn.execute_batch("BEGIN IMMEDIATE")?;
             let mut receipts = Vec::new();
@@ -37,18 +41,20 @@ impl Writer {
         let receipts = match run() {
             Ok(receipts) => receipts,
             Err(error) => {
-                let _ = self.conn.execute_batch("ROLLBACK");
+                let _ = conn.execute_batch("ROLLBACK");
                 return Err(failed(error));
             }
         };
         for receipt in &receipts {
-            self.forget(&ThreadKey::new(tenant, receipt.thread.as_str()));
+            self.stage.forget(&ThreadKey::new(tenant, receipt.thread.as_str()));
         }
-        self.forget_threads(&gone);
+        self.stage.forget_threads(&gone);
+        follower.forget();
         for num in gone {
             self.live.deleted(num);
         }
-        self.set_behind();
+        follower.set_behind();
+        self.clear_log().map_err(unlogged)?;
         Ok(receipts)
     }
 }

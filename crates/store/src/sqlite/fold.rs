@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use super::follower::failed;
 use super::marks::{self, What};
-use super::tend::failed;
 use super::writer::Writer;
 use crate::TendError;
 use crate::db::{self, Connection, params};
@@ -19,21 +19,24 @@ const ROWS: i64 = 2000;
 impl Writer {
     /// Folds what is finished in some rows that were committed before a moment.
     pub(super) fn fold(&mut self, before: i64) -> Result<Folding, TendError> {
-        self.drain()?;
-        let from = marks::get(&self.conn, What::Folded).map_err(failed)?;
-        let (to, threads) = stretch(&self.conn, from, before).map_err(failed)?;
+        let following = self.following.clone();
+        let mut follower = following.stop();
+        follower.drain()?;
+        let conn = &follower.conn;
+        let from = marks::get(conn, What::Folded).map_err(failed)?;
+        let (to, threads) = stretch(conn, from, before).map_err(failed)?;
         let Some(to) = to else { return Ok(Folding::default()) };
         let mut folds = Vec::new();
         for (thread, first) in threads {
-            folds.push(look(&self.conn, thread, first, to).map_err(failed)?);
+            folds.push(look(conn, thread, first, to).map_err(failed)?);
         }
         let changed: Vec<i64> =
             folds.iter().filter(|fold| !fold.folded.is_empty()).map(|fold| fold.thread).collect();
-        let affected = kin(&self.conn, &changed).map_err(failed)?;
+        let affected = kin(conn, &changed).map_err(failed)?;
         if !changed.is_empty() {
-            self.forget_threads(&affected);
+            self.stage.forget_threads(&affected);
         }
-        let entries = marks::lightly(&self.conn, |conn| {
+        let entries = marks::lightly(conn, |conn| {
             let mut entries = 0;
             for fold in &folds {
                 entries += fold.write(conn)?;
@@ -43,7 +46,8 @@ impl Writer {
         });
         let entries = entries.map_err(failed)?;
         if !changed.is_empty() {
-            self.rewritten(&affected);
+            follower.forget();
+            self.rewritten(&mut follower, &affected);
         }
         Ok(Folding { entries, more: true })
     }

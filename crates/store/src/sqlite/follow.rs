@@ -1,18 +1,23 @@
-//! What is made from the journal behind the acknowledgement.
+//! Rows that are acknowledged and wait to be put into the tables, and keys that only they know.
 //!
-//! Invariant: what follows is written together with how far it has come, so that a stopped store
-//! goes on where it was. None of it is needed to answer an append.
+//! Whoever appends puts them here, and whoever follows takes them in the same order.
+//!
+//! Invariant: a row leaves when the tables have it, and a key with its row.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use crate::db::{self, Connection, params};
 use bytes::Bytes;
 
-use super::marks::{self, What};
-use super::recent::Known;
-use crate::rows::project::Projection;
-use crate::{Batch, Key};
+use crate::db::{self, Connection};
+use crate::handle::Command;
+use crate::{Batch, Key, ThreadKey, ThreadRef};
+
+/// Rows and bytes that may wait. Whoever appends more waits for those who follow.
+const MOST: usize = 32_768;
+const MOST_BYTES: usize = 64 << 20;
 
 /// A committed row that has not been followed.
 #[derive(Debug, Clone)]
@@ -21,160 +26,269 @@ pub(super) struct Item {
     pub(super) thread: i64,
     pub(super) key: Option<Key>,
     pub(super) batch: Arc<Batch>,
+    /// The thread, if it begins with this row.
+    pub(super) made: Option<Made>,
+    /// Whether the journal's table has it.
+    pub(super) is_written: bool,
 }
 
-/// How far following has come.
-pub(super) struct Followed {
-    pub(super) row: i64,
-    /// Whether what the rows mean is written, too.
-    pub(super) known: Known,
+/// A thread that was made.
+#[derive(Debug, Clone)]
+pub(super) struct Made {
+    pub(super) key: ThreadKey,
+    pub(super) thread: ThreadRef,
 }
 
-/// Rows that wait.
+/// Rows that wait, shared by the writer and whoever follows.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
+    queue: Mutex<Queue>,
+    /// Calls whoever follows.
+    call: Condvar,
+    /// Calls whoever waits for room.
+    room: Condvar,
+    /// The last row that must be in the tables on disk soon, and the last that is.
+    wanted: AtomicI64,
+    durable: AtomicI64,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
     items: VecDeque<Item>,
+    bytes: usize,
     keys: HashMap<(i64, String), Used>,
-    projection: Projection,
+    /// What whoever follows was asked to do, once all rows up to one are followed.
+    asked: VecDeque<(i64, Asked)>,
+    /// When the oldest row that waits came, and the newest.
+    since: Option<Instant>,
+    last: Option<Instant>,
+    is_closed: bool,
+}
+
+/// A command, which has nothing to show.
+struct Asked(Command);
+
+impl std::fmt::Debug for Asked {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Asked")
+    }
 }
 
 /// What a key was used for: first, last, at, digest.
 pub(super) type Used = (u64, u64, i64, [u8; 32]);
 
+/// How it stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting {
+    pub(super) rows: usize,
+    pub(super) since: Option<Instant>,
+    pub(super) last: Option<Instant>,
+    pub(super) is_asked: bool,
+    pub(super) is_closed: bool,
+}
+
 impl Backlog {
-    /// What a stopped store left behind.
-    pub(super) fn load(conn: &Connection) -> db::Result<Self> {
-        let mut backlog = Self::default();
+    /// Rows that the journal's table has and that were not followed: a store that was stopped left
+    /// them behind.
+    pub(super) fn left(conn: &Connection) -> db::Result<Vec<Item>> {
         let mut rows = conn.prepare_cached(
             "SELECT row, thread, first, at, key, digest, body FROM journal \
              WHERE row > (SELECT row FROM followed WHERE what = 'position') ORDER BY row",
         )?;
         let mut rows = rows.query([])?;
+        let mut items = Vec::new();
         while let Some(row) = rows.next()? {
             let body = Bytes::from(row.get::<String>(6)?);
             let key = match (row.get::<Option<String>>(4)?, row.get(5)?) {
                 (Some(text), Some(digest)) => Some(Key { text, digest }),
                 _ => None,
             };
-            let item = Item {
+            items.push(Item {
                 row: row.get(0)?,
                 thread: row.get(1)?,
                 key,
                 batch: Arc::new(Batch::parse(row.get::<i64>(2)? as u64, row.get(3)?, &body)),
-            };
-            backlog.announce(&item);
-            backlog.push(item);
+                made: None,
+                is_written: true,
+            });
         }
-        Ok(backlog)
-    }
-
-    /// How many rows wait.
-    pub(super) fn len(&self) -> usize {
-        self.items.len()
+        Ok(items)
     }
 
     /// Makes a row's key known before its commit, for appends of the same commit.
-    pub(super) fn announce(&mut self, item: &Item) {
+    pub(super) fn announce(&self, item: &Item) {
         if let Some(key) = &item.key {
             let used = (item.batch.first, item.batch.last(), item.batch.at, key.digest);
-            self.keys.insert((item.thread, key.text.clone()), used);
+            self.queue().keys.insert((item.thread, key.text.clone()), used);
         }
     }
 
     /// Forgets the keys of rows that were announced and not committed.
-    pub(super) fn recall(&mut self) {
-        self.keys.clear();
-        for item in std::mem::take(&mut self.items) {
-            self.announce(&item);
-            self.push(item);
+    pub(super) fn recall(&self) {
+        let mut queue = self.queue();
+        let Queue { items, keys, .. } = &mut *queue;
+        keys.clear();
+        for item in items {
+            if let Some(key) = &item.key {
+                let used = (item.batch.first, item.batch.last(), item.batch.at, key.digest);
+                keys.insert((item.thread, key.text.clone()), used);
+            }
         }
-    }
-
-    /// The rows, with their threads.
-    pub(super) fn rows(&self) -> Vec<(i64, Arc<Batch>)> {
-        self.items.iter().map(|item| (item.thread, item.batch.clone())).collect()
-    }
-
-    /// Adds a row.
-    pub(super) fn push(&mut self, item: Item) {
-        self.items.push_back(item);
     }
 
     /// What a key was used for, by a row that waits.
     pub(super) fn key(&self, thread: i64, key: &str) -> Option<Used> {
-        if self.keys.is_empty() {
+        let queue = self.queue();
+        if queue.keys.is_empty() {
             return None;
         }
-        self.keys.get(&(thread, key.to_owned())).copied()
+        queue.keys.get(&(thread, key.to_owned())).copied()
     }
 
-    /// Forgets what is known of threads: one was deleted, or all are made anew.
-    pub(super) fn forget(&mut self) {
-        self.projection.forget();
+    /// The rows, with their threads.
+    pub(super) fn rows(&self) -> Vec<(i64, i64, Arc<Batch>)> {
+        let queue = self.queue();
+        queue.items.iter().map(|item| (item.row, item.thread, item.batch.clone())).collect()
     }
 
-    /// Follows up to so many rows.
-    pub(super) fn follow(
-        &mut self,
-        conn: &Connection,
-        rows: usize,
-    ) -> db::Result<Option<Followed>> {
-        let count = self.items.len().min(rows);
-        let Some(last) = count.checked_sub(1).and_then(|last| self.items.get(last)) else {
-            return Ok(None);
-        };
-        let upto = last.row;
-        let together = marks::lightly(conn, |conn| {
-            self.places(conn, count)?;
-            let known = self.project(conn, count, upto)?;
-            marks::set(conn, What::Position, upto)?;
-            Ok(known)
-        });
-        let known = together.or_else(|_| {
-            self.projection.forget();
-            // Whatever is wrong with what is known of threads, their rows must be found. The
-            // rest is left behind and caught up with.
-            marks::lightly(conn, |conn| {
-                self.places(conn, count)?;
-                marks::set(conn, What::Position, upto)?;
-                Ok(Known::Not)
-            })
-        })?;
-        for item in self.items.drain(..count) {
+    /// How many rows wait.
+    pub(super) fn len(&self) -> usize {
+        self.queue().items.len()
+    }
+
+    /// Adds rows.
+    pub(super) fn push(&self, items: Vec<Item>) {
+        let mut queue = self.queue();
+        let now = Instant::now();
+        let was_empty = queue.items.is_empty();
+        if was_empty {
+            queue.since = Some(now);
+        }
+        queue.last = Some(now);
+        queue.bytes += items.iter().map(|item| item.batch.size()).sum::<usize>();
+        queue.items.extend(items);
+        drop(queue);
+        // One who is awake looks again by itself.
+        if was_empty {
+            self.call.notify_one();
+        }
+    }
+
+    /// Waits until more may be appended; `false` if there is no room in time.
+    pub(super) fn wait_for_room(&self, most: Duration) -> bool {
+        let queue = self.queue();
+        let is_full = |queue: &mut Queue| queue.items.len() >= MOST || queue.bytes >= MOST_BYTES;
+        let waited = self.room.wait_timeout_while(queue, most, is_full);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// The rows that came first, up to so many; they stay.
+    pub(super) fn first(&self, most: usize) -> Vec<Item> {
+        self.queue().items.iter().take(most).cloned().collect()
+    }
+
+    /// The tables have so many of those that came first.
+    pub(super) fn followed(&self, count: usize) {
+        let mut queue = self.queue();
+        let Queue { items, bytes, keys, .. } = &mut *queue;
+        for item in items.drain(..count) {
+            *bytes -= item.batch.size();
             if let Some(key) = item.key {
-                self.keys.remove(&(item.thread, key.text));
+                keys.remove(&(item.thread, key.text));
             }
         }
-        Ok(Some(Followed { row: upto, known }))
+        queue.since = (!queue.items.is_empty()).then(Instant::now);
+        drop(queue);
+        self.room.notify_all();
     }
 
-    /// Writes down where rows are.
-    fn places(&self, conn: &Connection, count: usize) -> db::Result<()> {
-        let mut position =
-            conn.prepare_cached("INSERT INTO position (thread, last, row) VALUES (?1, ?2, ?3)")?;
-        let mut key =
-            conn.prepare_cached("INSERT INTO idempotency (thread, key, row) VALUES (?1, ?2, ?3)")?;
-        for item in self.items.iter().take(count) {
-            position.execute(params![item.thread, item.batch.last() as i64, item.row])?;
-            if let Some(own) = &item.key {
-                key.execute(params![item.thread, own.text, item.row])?;
+    /// Asks for something that is to be done when all rows up to one are followed.
+    pub(super) fn ask(&self, upto: i64, command: Command) {
+        self.queue().asked.push_back((upto, Asked(command)));
+        self.call.notify_one();
+    }
+
+    /// What was asked first, if it is its time.
+    pub(super) fn asked(&self) -> Option<Command> {
+        let mut queue = self.queue();
+        let first = queue.items.front().map_or(i64::MAX, |item| item.row);
+        queue.asked.pop_front_if(|(upto, _)| *upto < first).map(|(_, Asked(command))| command)
+    }
+
+    /// Everything that was asked and is not done yet.
+    pub(super) fn give_up_asked(&self) -> Vec<Command> {
+        std::mem::take(&mut self.queue().asked).into_iter().map(|(_, Asked(one))| one).collect()
+    }
+
+    /// Forgets the rows, which are in the log: the store closes and cannot write.
+    pub(super) fn give_up(&self) {
+        let mut queue = self.queue();
+        queue.items.clear();
+        (queue.bytes, queue.since) = (0, None);
+    }
+
+    /// Nothing more comes.
+    pub(super) fn close(&self) {
+        self.queue().is_closed = true;
+        self.call.notify_one();
+    }
+
+    /// How it stands.
+    pub(super) fn waiting(&self) -> Waiting {
+        self.queue().told()
+    }
+
+    /// Waits until a moment, or for a call.
+    pub(super) fn wait(&self, until: Option<Instant>, than: Waiting) {
+        let queue = self.queue();
+        let now = queue.told();
+        // Something has come since whoever waits has looked.
+        if now.is_closed || now.is_asked || (now.rows > 0) != (than.rows > 0) {
+            return;
+        }
+        match until {
+            None => drop(self.call.wait(queue)),
+            Some(until) => {
+                let left = until.saturating_duration_since(Instant::now());
+                drop(self.call.wait_timeout(queue, left));
             }
         }
-        Ok(())
     }
 
-    /// Projects rows, unless earlier ones are still to be projected. Only after the places of all
-    /// of them: a branch's past is read through these.
-    fn project(&mut self, conn: &Connection, count: usize, upto: i64) -> db::Result<Known> {
-        if marks::get(conn, What::Projection)? != marks::get(conn, What::Position)? {
-            self.projection.forget();
-            return Ok(Known::Not);
+    /// Wishes that all rows up to one are in the tables on disk.
+    pub(super) fn want(&self, row: i64) {
+        self.wanted.store(row, Ordering::Release);
+    }
+
+    /// Whether the tables must be on disk when they have the rows up to one.
+    pub(super) fn is_wanted(&self, row: i64) -> bool {
+        let wanted = self.wanted.load(Ordering::Acquire);
+        wanted <= row && wanted > self.durable()
+    }
+
+    /// Notes that the tables have the rows up to one on disk.
+    pub(super) fn note_durable(&self, row: i64) {
+        self.durable.fetch_max(row, Ordering::AcqRel);
+    }
+
+    /// The last row that is in the tables on disk.
+    pub(super) fn durable(&self) -> i64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    fn told(&self) -> Waiting {
+        Waiting {
+            rows: self.items.len(),
+            since: self.since,
+            last: self.last,
+            is_asked: !self.asked.is_empty(),
+            is_closed: self.is_closed,
         }
-        for item in self.items.iter().take(count) {
-            self.projection.apply(conn, item.thread, &item.batch)?;
-        }
-        self.projection.write(conn)?;
-        marks::set(conn, What::Projection, upto)?;
-        Ok(Known::All)
     }
 }

@@ -1,5 +1,6 @@
 //! Leases that are changed without a word in the journal.
 
+use super::guard::known_fresh;
 use super::writer::Writer;
 use crate::rows::lease::{change, is_held, millis};
 use crate::rows::thread::find_thread;
@@ -14,12 +15,14 @@ impl Writer {
         then: &Then,
     ) -> Result<Lease, AppendError> {
         let failed = |error: db::Error| AppendError::Storage(error.to_string());
-        let thread = find_thread(&self.conn, thread).map_err(failed)?;
+        let following = self.following.clone();
+        let mut follower = following.stop();
+        known_fresh(&mut follower)?;
+        let thread = find_thread(&follower.conn, thread).map_err(failed)?;
         let thread = thread.ok_or(AppendError::NotFound)?.num;
-        self.known_fresh()?;
-        let now = self.tick();
-        let lease = is_held(&self.conn, thread, token)?;
-        change(&self.conn, token, then, now).map_err(failed)?;
+        let now = self.stage.tick();
+        let lease = is_held(&follower.conn, thread, token)?;
+        change(&follower.conn, token, then, now).map_err(failed)?;
         Ok(Lease { until: now + millis(lease.time), ..lease })
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn renew(conn: &Connection) -> db::Result<()> {
 
 /// Drops everything that follows, and builds anew where rows are: what is served while the rest
 /// follows needs that.
-pub(super) fn reset_all(conn: &Connection) -> db::Result<()> {
+pub(crate) fn reset_all(conn: &Connection) -> db::Result<()> {
     lightly(conn, |conn| {
         conn.execute_batch(
             "DELETE FROM position; DELETE FROM idempotency; \
@@ -107,6 +107,16 @@ pub(super) fn retire(conn: &Connection, thread: i64) -> db::Result<()> {
     Ok(())
 }
 
+/// The last row that the tables have, or had: it may have been deleted since.
+pub(super) fn last_row(conn: &Connection) -> db::Result<i64> {
+    conn.query_row(
+        "SELECT max(coalesce((SELECT max(row) FROM journal), 0), \
+                    (SELECT max(row) FROM followed))",
+        [],
+        |row| row.get(0),
+    )
+}
+
 /// The number of the next thread.
 pub(super) fn next_thread(conn: &Connection) -> db::Result<i64> {
     conn.query_row(
@@ -122,14 +132,32 @@ pub(super) fn run(conn: &Connection, statement: &str) -> db::Result<()> {
     conn.prepare_cached(statement)?.execute([]).map(drop)
 }
 
-/// Runs a transaction that need not be on disk when it returns: what it writes can be made again,
-/// and the next append's commit takes it along.
+/// Whether a transaction is on disk when it is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sync {
+    Full,
+    /// With the next one that is: what it writes can be made again.
+    Later,
+}
+
+/// Runs a transaction that need not be on disk when it returns.
 pub(super) fn lightly<T>(
     conn: &Connection,
     run: impl FnOnce(&Connection) -> db::Result<T>,
 ) -> db::Result<T> {
+    commit(conn, Sync::Later, run)
+}
+
+/// Runs a transaction.
+pub(super) fn commit<T>(
+    conn: &Connection,
+    sync: Sync,
+    run: impl FnOnce(&Connection) -> db::Result<T>,
+) -> db::Result<T> {
     // Not kept: it is the reading of the statement that changes the setting.
-    conn.execute_batch("PRAGMA synchronous = normal")?;
+    if sync == Sync::Later {
+        conn.execute_batch("PRAGMA synchronous = normal")?;
+    }
     let result = self::run(conn, "BEGIN IMMEDIATE").and_then(|()| {
         let made = run(conn)?;
         self::run(conn, "COMMIT")?;
@@ -138,6 +166,14 @@ pub(super) fn lightly<T>(
     if result.is_err() {
         let _ = conn.execute_batch("ROLLBACK");
     }
-    conn.execute_batch("PRAGMA synchronous = full")?;
+    if sync == Sync::Later {
+        conn.execute_batch("PRAGMA synchronous = full")?;
+    }
     result
+}
+
+/// The number that the log in front of the tables knows its journal by.
+pub(super) fn log(conn: &Connection) -> db::Result<u64> {
+    let number = "SELECT value FROM chore WHERE what = 'log'";
+    Ok(conn.query_row(number, [], |row| row.get::<i64>(0))? as u64)
 }

@@ -67,6 +67,11 @@ pub(crate) fn failed(path: &Path, cause: impl Into<db::Error>) -> OpenError {
     OpenError::Storage { path: path.display().to_string(), cause: cause.into() }
 }
 
+/// The error of a file whose log could not be opened.
+pub(super) fn unlogged(path: &Path, cause: std::io::Error) -> OpenError {
+    OpenError::Log { path: path.display().to_string(), cause }
+}
+
 enum Trouble {
     Sqlite(rusqlite::Error),
     Newer(i64),

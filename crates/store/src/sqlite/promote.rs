@@ -3,8 +3,9 @@
 //! Invariant: names change all at once, with what both journals tell of it, or not at all. A
 //! journal keeps its number and its epoch, so a cursor never means another journal's entry.
 
-use super::tend::failed;
-use super::writer::{Stop, Writer};
+use super::follower::failed;
+use super::stage::Stop;
+use super::writer::Writer;
 use crate::db::params;
 use crate::rows::promote::rename;
 use crate::rows::thread::find_thread;
@@ -13,7 +14,10 @@ use crate::{Append, Draft, Promote, PromoteError, Promoted, TendError, ThreadKey
 impl Writer {
     /// Changes the names of a branch and of the thread it came from.
     pub(super) fn promote(&mut self, promote: &Promote) -> Result<Promoted, PromoteError> {
-        let find = |key| find_thread(&self.conn, key).map_err(failed);
+        let following = self.following.clone();
+        let mut follower = following.stop();
+        follower.drain()?;
+        let find = |key| find_thread(&follower.conn, key).map_err(failed);
         let branch = find(&promote.branch)?.ok_or(TendError::NotFound)?;
         let parent = find(&promote.parent)?;
         let taken = find(&promote.old)?.is_some();
@@ -24,21 +28,20 @@ impl Writer {
         if taken {
             return Err(PromoteError::Exists { id: promote.old.id.to_string() });
         }
-        self.tick();
+        self.stage.tick();
         for key in [&promote.branch, &promote.parent, &promote.old] {
-            self.forget(key);
+            self.stage.forget(key);
         }
-        let changed = self.together(|writer| {
-            rename(&writer.conn, &parent, &promote.old)?;
-            rename(&writer.conn, &branch, &promote.parent)?;
-            writer
-                .conn
-                .prepare_cached("UPDATE thread SET was = ?2, over = ?3 WHERE num = ?1")?
+        let changed = self.together(&mut follower, |writer, follower| {
+            let conn = &follower.conn;
+            rename(conn, &parent, &promote.old)?;
+            rename(conn, &branch, &promote.parent)?;
+            conn.prepare_cached("UPDATE thread SET was = ?2, over = ?3 WHERE num = ?1")?
                 .execute(params![branch.num, &*promote.branch.id, parent.num])?;
             let tell = |key: &ThreadKey, told: &Draft| Append::new(key.clone(), vec![told.clone()]);
             Ok([
-                writer.stage(tell(&promote.parent, &promote.told))?,
-                writer.stage(tell(&promote.old, &promote.told_old))?,
+                writer.put(follower, tell(&promote.parent, &promote.told))?,
+                writer.put(follower, tell(&promote.old, &promote.told_old))?,
             ])
         });
         let [own, other] = changed.map_err(|stop| {
@@ -52,7 +55,7 @@ impl Writer {
         for thread in [&branch, &parent] {
             self.live.renamed(thread.num, thread.renamed + 1);
         }
-        self.backlog.forget();
+        follower.forget();
         Ok(Promoted { thread: answer.thread, head: answer.last })
     }
 }

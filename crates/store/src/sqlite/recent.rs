@@ -95,6 +95,11 @@ impl Recent {
         }
     }
 
+    /// The last row whose place is written down.
+    pub(crate) fn last_followed(&self) -> i64 {
+        self.followed.load(Ordering::Acquire)
+    }
+
     /// Forgets a thread that was deleted.
     pub(crate) fn forget(&self, num: i64) {
         let mut threads = self.write();
@@ -120,6 +125,13 @@ impl Recent {
     /// The thread of a name, if rows of it are here.
     pub(crate) fn thread(&self, key: &ThreadKey) -> Option<ThreadRef> {
         self.read().named.get(key).cloned()
+    }
+
+    /// The thread of a number, if rows of it are here.
+    pub(crate) fn numbered(&self, num: i64) -> Option<ThreadRef> {
+        let threads = self.read();
+        let own = threads.numbered.get(&num)?;
+        threads.named.get(&own.key).filter(|thread| thread.num == num).cloned()
     }
 
     /// Whether a thread that was found has rows here and still has its name.

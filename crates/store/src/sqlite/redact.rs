@@ -3,8 +3,9 @@
 //! Invariant: events, receipt, projections and index change in one transaction, or not at all; what
 //! was taken out is in memory no more when that is answered. `scrub` overwrites the rest behind.
 
-use super::tend::failed;
-use super::writer::{Stop, Writer};
+use super::follower::{Follower, failed};
+use super::stage::Stop;
+use super::writer::Writer;
 use super::{marks, scrub, search};
 use crate::db::{self, Connection, Optional as _, params};
 use crate::rows::project::{PROJECTIONS, Projection};
@@ -20,28 +21,33 @@ impl Writer {
         if asked.events.is_empty() || asked.events.len() > REDACT_EVENTS {
             return Err(RedactError::Count { limit: REDACT_EVENTS });
         }
+        let following = self.following.clone();
+        let mut follower = following.stop();
         // Nothing waits: what is on the disk is all there is.
-        self.fresh()?;
-        let thread = find_thread(&self.conn, &asked.thread).map_err(failed)?;
+        follower.fresh()?;
+        let conn = &follower.conn;
+        let thread = find_thread(conn, &asked.thread).map_err(failed)?;
         let thread = thread.ok_or(TendError::NotFound)?;
-        let head = written_head(&self.conn, &thread).map_err(failed)?;
-        let at = self.tick();
+        let head = written_head(conn, &thread).map_err(failed)?;
+        let at = self.stage.tick();
         let mut seqs = asked.events.clone();
         seqs.sort_unstable();
         seqs.dedup();
-        let (rows, events) = blanked(&self.conn, &thread, &seqs, head)?;
+        let (rows, events) = blanked(conn, &thread, &seqs, head)?;
         if events.is_empty() {
             return Ok(Redacted { events, receipt: None, at });
         }
         let homes: Vec<i64> = rows.values().map(|changed| changed.thread).collect();
-        let affected = kin(&self.conn, &homes).map_err(failed)?;
-        self.forget_threads(&affected);
-        let staged = self.together(|writer| {
-            write(&writer.conn, &rows)?;
-            anew(&writer.conn, &affected)?;
-            scrub::want(&writer.conn)?;
+        let affected = kin(conn, &homes).map_err(failed)?;
+        self.stage.forget_threads(&affected);
+        follower.forget();
+        let staged = self.together(&mut follower, |writer, follower| {
+            let conn = &follower.conn;
+            write(conn, &rows)?;
+            anew(conn, &affected)?;
+            scrub::want(conn)?;
             let receipt = Draft::new(receipt(asked, &events));
-            writer.stage(Append::new(asked.thread.clone(), vec![receipt]))
+            writer.put(follower, Append::new(asked.thread.clone(), vec![receipt]))
         });
         let staged = match staged {
             Ok(staged) => staged,
@@ -50,27 +56,23 @@ impl Writer {
         };
         let receipt = Some(staged.answer.last);
         drop(self.publish([staged]));
-        self.rewritten(&affected);
+        self.rewritten(&mut follower, &affected);
+        self.clear_log().map_err(unlogged)?;
         Ok(Redacted { events, receipt, at })
     }
 
-    /// Forgets what is in memory of threads whose rows are about to change. All of their rows must
-    /// have been followed.
-    pub(super) fn forget_threads(&mut self, threads: &[i64]) {
-        self.forget_known(threads);
-        for thread in threads {
-            self.recent.forget(*thread);
-        }
-        self.backlog.forget();
-    }
-
     /// Tells who reads threads that rows have changed, and lets what follows see to the rest.
-    pub(super) fn rewritten(&mut self, threads: &[i64]) {
+    pub(super) fn rewritten(&mut self, follower: &mut Follower, threads: &[i64]) {
         for thread in threads {
             self.live.rewritten(*thread);
         }
-        self.set_behind();
+        follower.set_behind();
     }
+}
+
+/// What was taken out is gone from the tables; that it may be left in the log is an error.
+pub(super) fn unlogged(error: std::io::Error) -> TendError {
+    TendError::Storage(format!("it may be left in the log: {error}"))
 }
 
 /// Makes what is known of threads, and the index of their words, anew.

@@ -348,6 +348,10 @@ INSERT INTO chore VALUES ('scrub', 0), ('zeroed', 0);
 -- The greatest number of a thread that was removed: it is not given again.
 INSERT INTO chore VALUES ('threads', 0);
 ",
+    "
+-- The number that the log in front of the tables knows its journal by.
+INSERT INTO chore VALUES ('log', random());
+",
 ];
 
 /// The version this code writes.

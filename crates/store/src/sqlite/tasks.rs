@@ -47,15 +47,15 @@ pub(crate) fn told(event: &[u8]) -> Option<Told> {
 /// The tasks that began or ended last.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
-    known: HashMap<i64, HashMap<String, Standing>>,
+    known: HashMap<i64, HashMap<String, (Standing, i64)>>,
     order: VecDeque<(i64, String)>,
 }
 
 impl Tasks {
-    /// Takes an event of a thread in. `before` tells what the projections know of its task.
+    /// Takes an event of a row and thread in. `before` tells what the projections know of its task.
     pub(super) fn note<E>(
         &mut self,
-        thread: i64,
+        (row, thread): (i64, i64),
         event: &[u8],
         before: impl FnOnce(&str) -> Result<Option<TaskState>, E>,
     ) -> Result<(), E> {
@@ -75,25 +75,29 @@ impl Tasks {
         if known.is_none() {
             self.order.push_back((thread, task.clone()));
         }
-        self.known.entry(thread).or_default().insert(task, now);
+        self.known.entry(thread).or_default().insert(task, (now, row));
         Ok(())
     }
 
     /// How a task stands, if it is remembered.
     pub(super) fn state(&self, thread: i64, task: &str) -> Option<Standing> {
-        self.known.get(&thread)?.get(task).copied()
+        self.known.get(&thread)?.get(task).map(|(standing, _)| *standing)
     }
 
-    /// Forgets those that have been here for long. Only when the projections know of all.
-    pub(super) fn trim(&mut self) {
+    /// Forgets those that have been here for long. Only when the projections know of all that was
+    /// said up to a row, and only what was said up to there.
+    pub(super) fn trim(&mut self, upto: i64) {
         while self.order.len() > KEPT
             && let Some((thread, task)) = self.order.pop_front()
         {
-            if let Some(tasks) = self.known.get_mut(&thread) {
-                tasks.remove(&task);
-                if tasks.is_empty() {
-                    self.known.remove(&thread);
-                }
+            let Some(tasks) = self.known.get_mut(&thread) else { continue };
+            if tasks.get(&task).is_some_and(|(_, row)| *row > upto) {
+                self.order.push_back((thread, task));
+                return;
+            }
+            tasks.remove(&task);
+            if tasks.is_empty() {
+                self.known.remove(&thread);
             }
         }
     }

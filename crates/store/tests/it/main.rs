@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(clippy::duplicate_mod, reason = "the same tests on both databases")]
 
+mod copy;
 mod server;
 
 /// Tables that are made from events.
@@ -22,17 +23,17 @@ const MADE: &[&str] = &[
 
 mod sqlite {
     #[path = "../append.rs"]
-    mod append;
+    pub(crate) mod append;
     mod check;
     mod crash;
     #[path = "../delete.rs"]
     mod delete;
     #[path = "../events.rs"]
-    mod events;
+    pub(crate) mod events;
     mod files;
     #[path = "../guard.rs"]
-    mod guard;
-    mod home;
+    pub(crate) mod guard;
+    pub(crate) mod home;
     #[path = "../keys.rs"]
     mod keys;
     #[path = "../lease.rs"]
@@ -42,7 +43,7 @@ mod sqlite {
     #[path = "../load.rs"]
     mod load;
     #[path = "../model.rs"]
-    mod model;
+    pub(crate) mod model;
     #[path = "../projection.rs"]
     mod projection;
     #[path = "../promote.rs"]
@@ -50,7 +51,7 @@ mod sqlite {
     #[path = "../rebuild.rs"]
     mod rebuild;
     #[path = "../retain.rs"]
-    mod retain;
+    pub(crate) mod retain;
     #[path = "../search.rs"]
     mod search;
     #[path = "../tail.rs"]
@@ -62,6 +63,7 @@ mod sqlite {
 mod postgres {
     #[path = "../append.rs"]
     mod append;
+    mod check;
     mod claims;
     #[path = "../delete.rs"]
     mod delete;
@@ -70,7 +72,7 @@ mod postgres {
     #[path = "../guard.rs"]
     mod guard;
     mod hints;
-    mod home;
+    pub(crate) mod home;
     #[path = "../keys.rs"]
     mod keys;
     #[path = "../lease.rs"]

@@ -17,7 +17,7 @@ use super::home::Home;
 use super::projection::cases;
 
 #[derive(Debug, Clone, Copy)]
-enum Expected {
+pub(crate) enum Expected {
     Anything,
     Head(u64),
     /// A place in this journal.
@@ -27,7 +27,7 @@ enum Expected {
 }
 
 #[derive(Debug, Clone)]
-enum Step {
+pub(crate) enum Step {
     Append {
         thread: u8,
         expected: Expected,
@@ -67,7 +67,7 @@ enum Step {
     Restart,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     let expected = prop_oneof![
         4 => Just(Expected::Anything),
         2 => (0..6u64).prop_map(Expected::Head),
@@ -392,6 +392,16 @@ impl Both {
             assert_eq!(names(self.store(), &found), self.model.journals[*journal].names);
         }
     }
+}
+
+/// A store after some steps, closed.
+#[allow(dead_code, reason = "one database is enough to copy from")]
+pub(crate) fn after(steps: &[Step]) -> Option<Home> {
+    let mut both = Both::new()?;
+    for (i, step) in steps.iter().enumerate() {
+        both.step(step, &format!("e{i}"));
+    }
+    Some(both.home)
 }
 
 fn run(steps: &[Step]) {

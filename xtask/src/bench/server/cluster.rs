@@ -299,19 +299,19 @@ fn wanted(rows: &Rows, threads: u64) -> Vec<Goal> {
             let plain = rows.get(&what, Peer::Postgres, "events_s");
             if let Some((ours, plain)) = ours.zip(plain) {
                 let goal = Goal::at_least(what, "events/s", ours, SHARE * plain);
-                goals.push(goal.as_of("0.6 × rows by themselves"));
+                goals.push(goal.told_as("0.6 × rows by themselves"));
             }
         }
     }
     let at_rest = |count, name: &str| rows.get(&idle_of(count), Peer::Selvedge, name);
     if let Some((empty, full)) = at_rest(1, "held_mb").zip(at_rest(threads, "held_mb")) {
         let what = format!("{}, memory", idle_of(threads));
-        goals.push(Goal::at_most(what, "MB", full, empty * 1.1).as_of("1.1 × one thread's"));
+        goals.push(Goal::at_most(what, "MB", full, empty * 1.1).told_as("1.1 × one thread's"));
     }
     if let Some((empty, full)) = at_rest(1, "server_cpu").zip(at_rest(threads, "server_cpu")) {
         let what = format!("{}, CPU", idle_of(threads));
         let goal = Goal::at_most(what, "cores", full, empty * 1.1 + 0.01);
-        goals.push(goal.as_of("1.1 × one thread's and 0.01"));
+        goals.push(goal.told_as("1.1 × one thread's and 0.01"));
     }
     goals
 }

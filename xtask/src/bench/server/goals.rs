@@ -37,7 +37,7 @@ impl Goal {
     }
 
     /// With a word of where what is wanted comes from.
-    pub(super) fn as_of(self, why: &str) -> Self {
+    pub(super) fn told_as(self, why: &str) -> Self {
         Self { why: why.to_owned(), ..self }
     }
 

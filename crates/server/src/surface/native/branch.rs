@@ -195,7 +195,7 @@ pub(crate) async fn branches(
     Extension(principal): Extension<Principal>,
     Id(id): Id,
 ) -> Result<Response, Error> {
-    let thread = app.thread(&principal.thread(&id)).await?;
+    let thread = app.fresh(&principal.thread(&id)).await?;
     let look = move |store: &selvedge_store::Store| {
         let kin = store.family(&thread, FAMILY + 1)?;
         let nums: Vec<i64> = kin.iter().map(|kin| kin.num).collect();

@@ -1,11 +1,13 @@
 //! Events: appended, read.
 
 use std::fmt::Write as _;
+use std::pin::Pin;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{RawQuery, State};
+use axum::extract::{FromRequest as _, RawQuery, Request, State};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use selvedge_protocol::journal::{Cursor, Event, Kind};
 use selvedge_protocol::json::{Doc, from_utf8};
@@ -41,16 +43,46 @@ pub(crate) async fn append(
     headers: HeaderMap,
     Payload(body): Payload,
 ) -> Result<Response, Error> {
-    let held = Held::named(&app, &principal.thread(&id), &headers).await?;
-    let stamp = Stamp::new(&id, now());
+    appended(&app, &principal, &id, &headers, &body).await
+}
+
+/// The same without the router; see [`crate::routes`].
+pub(crate) fn append_directly(
+    app: App,
+    id: String,
+    mut request: Request,
+) -> Pin<Box<dyn Future<Output = Response> + Send>> {
+    Box::pin(async move {
+        let principal = request.extensions_mut().remove::<Principal>();
+        let headers = std::mem::take(request.headers_mut());
+        let answer = async {
+            // The authorizer has let someone through.
+            let nobody = || Error::new(ErrorCode::Unauthorized, "a key is needed");
+            let principal = principal.ok_or_else(nobody)?;
+            let Payload(body) = Payload::from_request(request, &app).await?;
+            appended(&app, &principal, &id, &headers, &body).await
+        };
+        answer.await.into_response()
+    })
+}
+
+async fn appended(
+    app: &App,
+    principal: &Principal,
+    id: &str,
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> Result<Response, Error> {
+    let held = Held::named(app, &principal.thread(id), headers).await?;
+    let stamp = Stamp::new(id, now());
     let stamp = match &held {
         Some(held) => stamp.of(&held.lease.task, &held.lease.agent),
         None => stamp,
     };
-    let drafts = app.options().coalesce.apply(stamp.events(&expanded(&body)?)?);
-    may_say(&principal, &drafts)?;
-    let mut append = Append::new(principal.thread(&id), drafts);
-    append.key = key(&headers, &body)?;
+    let drafts = app.options().coalesce.apply(stamp.events(&expanded(body)?)?);
+    may_say(principal, &drafts)?;
+    let mut append = Append::new(principal.thread(id), drafts);
+    append.key = key(headers, body)?;
     append.guard = held.as_ref().map(|held| held.guard(Then::Renew));
     if let Some(expected) = headers.get(header::IF_MATCH) {
         append.expect = match expected_head(expected.as_bytes())? {
@@ -59,7 +91,7 @@ pub(crate) async fn append(
             Expected::Cursor(cursor) => Expect::At(cursor),
         };
     }
-    let appended = app.append_to(&id, append).await?;
+    let appended = app.append_to(id, append).await?;
     let more = held.map(|held| format!(",\"leaseExpiresAt\":{}", held.renewed(appended.at)));
     Ok(told(&appended, more.as_deref().unwrap_or("")))
 }

@@ -182,7 +182,7 @@ impl Group<'_> {
                 params![thread.num, row.batch.last() as i64],
                 |row| row.get(0),
             )?;
-            links.add(self.conn, thread, number, &row.batch)?;
+            links.add(self.conn, thread.num, || Ok(thread.epoch), number, &row.batch)?;
         }
         Ok(())
     }

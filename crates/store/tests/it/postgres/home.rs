@@ -1,6 +1,6 @@
 //! Where a store of a test is: a database of its own.
 
-use selvedge_store::{Address, Checked, Options, Store};
+use selvedge_store::{Address, Checked, Options, Store, check};
 
 use crate::server::{Database, server};
 
@@ -57,12 +57,17 @@ impl Home {
         self.run("UPDATE made SET version = 777");
     }
 
+    /// Its tables, without the parts of the journal.
+    pub(crate) fn tables(&self) -> Vec<String> {
+        self.database.lines(
+            "SELECT relname::text FROM pg_class WHERE relnamespace = 'public'::regnamespace \
+             AND relkind IN ('r', 'p') AND NOT relispartition",
+        )
+    }
+
     /// Whether something is in any row.
     pub(crate) fn holds(&self, text: &str) -> bool {
-        let tables = self
-            .database
-            .lines("SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'");
-        let mut found = tables.iter().flat_map(|table| {
+        let mut found = self.tables().into_iter().flat_map(|table| {
             self.database.lines(&format!(
                 "SELECT '{table}' FROM {table} t WHERE t::text LIKE '%{text}%' LIMIT 1"
             ))
@@ -70,9 +75,10 @@ impl Home {
         found.next().is_some()
     }
 
-    /// A database is not checked as a file is.
+    /// What is wrong with the database, and how much of it is chained.
     pub(crate) async fn checked(&self) -> Option<Checked> {
-        None
+        let scratch = tempfile::tempdir().unwrap();
+        Some(check(self.address(), scratch.path(), |_, _| {}).await.unwrap())
     }
 
     /// Everything that was made from the journal, as text.

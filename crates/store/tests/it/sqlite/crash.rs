@@ -9,12 +9,14 @@ use super::events::{open, say};
 use super::home::dump;
 use super::projection::check;
 
-/// Copies a store as a crash would leave it: the log of writes after the file it belongs to. The
-/// tests write too little for one to be copied into the other meanwhile.
+/// Copies a store as a crash would leave it: its logs after the file they belong to. The tests write
+/// too little for one to be copied into the other meanwhile.
 fn snapshot(from: &Path, to: &Path) {
     std::fs::copy(from, to).unwrap();
-    let wal = |path: &Path| format!("{}-wal", path.display());
-    std::fs::copy(wal(from), wal(to)).unwrap();
+    for log in ["wal", "log1", "log2"] {
+        let name = |path: &Path| format!("{}-{log}", path.display());
+        std::fs::copy(name(from), name(to)).unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
