@@ -126,9 +126,9 @@ async def follows_through_cuts():
             except A2AClientError as error:
                 if cutting.cuts > cuts:
                     continue
-                # It was over when the client came again.
-                assert "is over" in str(error), error
+                # It was over when the client came again. Over HTTP+JSON the SDK keeps the reason to itself.
                 task = await client.get_task(TaskQueryParams(id=task.id))
+                assert task.status.state == TaskState.completed, error
         assert text_of(task) == " ".join(f"w{i}" for i in range(1, 101)), text_of(task)
         assert len(api(f"/api/threads/{task.context_id}")["tasks"]) == 1, "said once"
 
