@@ -60,7 +60,7 @@ async fn every_message_is_answered_once_whichever_server_takes_it() {
     let ada = || Agent::new("ada", Arc::new(Script::saying("I heard: {input}")));
     let sites = [
         Site::at(&home, working(vec![ada()])).await,
-        // One that has no agents: what it takes, another does.
+        // One that has no agents, and only shows what happens.
         Site::at(&home, Options::default()).await,
         Site::at(&home, working(vec![ada()])).await,
     ];

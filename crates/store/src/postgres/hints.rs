@@ -145,11 +145,8 @@ impl Wire {
 
     /// The channel's name where other databases use the same service.
     fn subject(conn: &Connection, channel: &str) -> db::Result<String> {
-        let database: String = conn.query_row(
-            "SELECT md5(CAST(current_database() AS text))",
-            [],
-            |row| row.get(0),
-        )?;
+        let database: String =
+            conn.query_row("SELECT md5(CAST(current_database() AS text))", [], |row| row.get(0))?;
         Ok(format!("{channel}_{database}"))
     }
 
