@@ -141,9 +141,10 @@ pub fn copy(
     let mut run = Run { source, target, written };
     for round in 0..=ROUNDS {
         let compare = |now| progress(CopyStage::Compare, now);
+        let was_quiet = run.source.is_quiet()?;
         let (ours, theirs) = both(&asked.from, &run.target.side.address, compare)?;
         let differences = ours.differences(&theirs);
-        let is_quiet = run.source.is_quiet()?;
+        let is_quiet = was_quiet && run.source.is_quiet()?;
         if differences.is_empty() && is_quiet {
             run.target.finish()?;
             return Ok(ours.copied(run.written, Outcome::Complete));

@@ -284,7 +284,7 @@ async fn a_stream_passes_caddy_as_it_comes_and_resumes_after_a_cut() {
     streams(Kind::Caddy).await;
 }
 
-/// Three nodes on one database behind a proxy, one of which dies.
+/// Three nodes on one database behind a proxy, one of which dies while someone reads.
 async fn nodes(kind: Kind) {
     let Some(url) = database() else { return };
     let key = key(&["--store", &url]);
@@ -300,15 +300,22 @@ async fn nodes(kind: Kind) {
         assert_eq!(answer.status().as_u16(), 200);
         answer.text().await.unwrap()
     };
+    // Whichever node writes, whoever reads at another hears of it.
+    let mut before = Stream::open(&client, &proxy.url, &key, None).await;
     for i in 0..12 {
         append(&client, &proxy.url, &key, &format!("w{i}.")).await;
-        assert!(page().await.contains(&format!("w{i}.")), "whichever node is asked");
+        before.until(&format!("\"w{i}.\""), AT_ONCE).await;
+        assert!(page().await.contains(&format!("\"w{i}.\"")), "whichever node is asked");
     }
     all[1].take().map(Server::kill);
+    // It may have been the one that was read from.
+    let mut after = Stream::open(&client, &proxy.url, &key, Some(&before.last_id())).await;
     for i in 12..24 {
         append(&client, &proxy.url, &key, &format!("w{i}.")).await;
+        after.until(&format!("\"w{i}.\""), AT_ONCE).await;
         assert!(page().await.contains(&format!("\"w{i}.\"")), "whichever node is left");
     }
+    assert!(!after.read.contains("\"w11.\""), "{}", after.read);
     let all = page().await;
     for i in 0..24 {
         assert_eq!(all.matches(&format!("\"content\":\"w{i}.\"")).count(), 1, "w{i}");
