@@ -134,6 +134,7 @@ fn rust() -> Result<()> {
             .args(["--", "-D", "warnings"]),
     )?;
     postgres::install()?;
+    postgres::install_carriers()?;
     proxies::install()?;
     // Here nothing is left out for want of a database or a proxy.
     let mut all = cargo();
