@@ -14,6 +14,9 @@ use crate::{
 /// The most of what is wrong that is told.
 pub(crate) const FINDINGS: usize = 100;
 
+/// How often a file is copied that is written meanwhile.
+const TRIES: u32 = 3;
+
 /// What was looked at, and what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Checked {
@@ -90,13 +93,31 @@ async fn check_file(
     if !sqlite::pages(path, &mut checked)? {
         return Ok(checked);
     }
-    // One moment of the file, whatever is written meanwhile, and what was acknowledged before it.
-    let logged = sqlite::copy_log(path, &kept)?;
-    sqlite::snapshot(path, &kept)?;
-    sqlite::rows(&kept, &mut checked, |done| progress(Stage::Rows, done))?;
-    if logged && checked.findings.is_empty() {
+    let mut tries = 0;
+    let logged = loop {
+        tries += 1;
+        // One moment of the file, whatever is written meanwhile, and what was acknowledged before.
+        let logged = sqlite::copy_log(path, &kept)?;
+        sqlite::snapshot(path, &kept)?;
+        sqlite::rows(&kept, &mut checked, |done| progress(Stage::Rows, done))?;
+        if !logged || !checked.findings.is_empty() {
+            break logged;
+        }
         let chain = if checked.chained > 0 { HashChain::On } else { HashChain::Off };
-        drop(Store::open(&kept, Options { chain, ..Options::default() })?);
+        match Store::open(&kept, Options { chain, ..Options::default() }) {
+            Ok(store) => {
+                drop(store);
+                break logged;
+            }
+            // The log went on in its other file while the two were copied.
+            Err(OpenError::Log { .. }) if tries < TRIES => {
+                fs::remove_file(&kept)?;
+                checked = Checked::default();
+            }
+            Err(error) => return Err(error.into()),
+        }
+    };
+    if logged && checked.findings.is_empty() {
         checked = Checked::default();
         sqlite::rows(&kept, &mut checked, |done| progress(Stage::Rows, done))?;
     }
