@@ -154,10 +154,6 @@ async fn keep(app: App) {
         app.staffed().await;
         loop {
             period.tick().await;
-            // What was made just now is not to pass for gone.
-            if app.store().up_to_date().await.is_err() {
-                continue;
-            }
             if let Err(error) = app.vault().sweep().await {
                 tracing::warn!(%error, "credentials that have ended could not be forgotten");
             }

@@ -8,7 +8,7 @@
 
 use crate::KeyError;
 use crate::address::Address;
-use crate::db::{Optional as _, params};
+use crate::db::{Connection, Optional as _, params};
 use crate::link::Link;
 
 pub(crate) const TABLES: &str = "
@@ -161,11 +161,19 @@ impl Vault {
     /// Forgets what has ended, and what belongs to threads that are gone.
     pub fn sweep(&self, now: i64) -> Result<(), KeyError> {
         self.link.with(|conn| {
+            let known = match conn {
+                // The tables of a file know of a thread a moment after it was made.
+                Connection::Sqlite(_) => {
+                    " AND thread <= (SELECT max(coalesce((SELECT max(num) FROM thread), 0), \
+                      coalesce((SELECT value FROM chore WHERE what = 'threads'), 0)))"
+                }
+                Connection::Postgres(_) => "",
+            };
             for table in ["auth_key", "credential"] {
                 conn.execute(
                     &format!(
-                        "DELETE FROM {table} WHERE expires <= ?1 OR thread NOT IN \
-                         (SELECT num FROM thread WHERE deleted IS NULL)"
+                        "DELETE FROM {table} WHERE expires <= ?1 OR (thread NOT IN \
+                         (SELECT num FROM thread WHERE deleted IS NULL){known})"
                     ),
                     params![now],
                 )?;

@@ -1,7 +1,7 @@
 //! What holds for a store in a file only.
 
 use selvedge_store::{
-    AppendError, Branches, Erase, InboxKind, Options, Store, TendError, ThreadQuery,
+    AppendError, Branches, Erase, InboxKind, Options, Store, TendError, ThreadQuery, Vault,
 };
 
 use super::append::thread;
@@ -133,4 +133,28 @@ async fn while_all_is_built_anew_a_guarded_append_is_told_to_come_again() {
     store.fresh(&there).await.unwrap();
     assert_eq!(store.pending(&there).unwrap(), []);
     assert!(store.question(&there, InboxKind::Input, "i").unwrap().is_some());
+}
+
+#[tokio::test]
+async fn secrets_of_threads_that_are_gone_go_and_those_of_one_that_was_just_made_stay() {
+    let Some((home, store)) = open() else { return };
+    let mut threads = Vec::new();
+    for id in ["kept", "deleted", "removed"] {
+        threads.push(say(&store, id, &[BEGIN]).await.thread.num);
+    }
+    store.settle().await.unwrap();
+    for id in ["removed", "deleted"] {
+        store.delete(thread(id)).await.unwrap();
+    }
+    let vault = Vault::open(home.address()).unwrap();
+    // The tables have not heard of the last: its first append is in the log only.
+    let new = threads[2] + 1;
+    for num in threads.iter().chain([&new]) {
+        vault.put_key(*num, "a", b"sealed", i64::MAX).unwrap();
+    }
+    store.settle().await.unwrap();
+    assert_eq!(home.count("thread"), 1, "the others were removed");
+    vault.sweep(0).unwrap();
+    let left = threads.iter().chain([&new]).map(|num| vault.key(*num, "a", 0).unwrap().is_some());
+    assert_eq!(left.collect::<Vec<_>>(), [true, false, false, true]);
 }
