@@ -31,7 +31,7 @@ impl Server {
             .arg("serve")
             .args(args)
             // Or memory that was given back could not be told from memory that is held.
-            .env("MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
+            .env("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
             .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
