@@ -191,7 +191,6 @@ impl Follower {
                 self.catch_up(ASKED);
                 drop(reply.send(self.progress()));
             }
-            Command::Rebuild(reply) => drop(reply.send(self.rebuild())),
             other => other.refuse(&TendError::Closed),
         }
     }
@@ -315,7 +314,7 @@ impl Follower {
     }
 
     /// Drops what follows, to be made anew.
-    fn rebuild(&mut self) -> Result<Progress, TendError> {
+    pub(super) fn rebuild(&mut self) -> Result<Progress, TendError> {
         // Of no row that waits the place is written down twice.
         self.drain()?;
         self.forget();

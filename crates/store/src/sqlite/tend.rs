@@ -21,8 +21,9 @@ impl Writer {
             Command::Redact(redact, reply) => drop(reply.send(self.redact(&redact))),
             Command::Erase(erase, reply) => drop(reply.send(self.erase(&erase))),
             Command::Fold(before, reply) => drop(reply.send(self.fold(before))),
+            Command::Rebuild(reply) => drop(reply.send(self.following.stop().rebuild())),
             // Nobody who appends waits for these.
-            command @ (Command::Rebuild(_) | Command::Fresh(..) | Command::CatchUp(_)) => {
+            command @ (Command::Fresh(..) | Command::CatchUp(_)) => {
                 self.stage.backlog.ask(self.stage.next_row - 1, command);
             }
         }
