@@ -49,7 +49,14 @@ impl Pace {
 
     /// The writer begins something.
     pub(super) fn begin(&self) {
-        self.state().is_writing = true;
+        let mut state = self.state();
+        state.is_writing = true;
+        state.is_marked = false;
+    }
+
+    /// That it was to be said was not written.
+    pub(super) fn unmark(&self) {
+        self.state().is_marked = false;
     }
 
     /// The writer has noted all that it committed.
@@ -59,10 +66,7 @@ impl Pace {
 
     /// Says that there is something to follow, inside the transaction that brings it.
     pub(super) fn mark(&self, conn: &Connection, node: i64) -> db::Result<()> {
-        let is_behind = self.state().is_behind;
-        let is_needed = self.has_others() && !is_behind;
-        self.state().is_marked = is_needed;
-        if is_needed {
+        if self.is_to_mark() {
             conn.execute(
                 "INSERT INTO pace (node, behind) VALUES (?1, 1) \
                  ON CONFLICT (node) DO UPDATE SET behind = 1",
@@ -70,6 +74,13 @@ impl Pace {
             )?;
         }
         Ok(())
+    }
+
+    /// Whether the transaction that is about to be has to say so.
+    pub(super) fn is_to_mark(&self) -> bool {
+        let mut state = self.state();
+        state.is_marked = self.has_others() && !state.is_behind;
+        state.is_marked
     }
 
     /// That transaction was committed.

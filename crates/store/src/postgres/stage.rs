@@ -461,14 +461,20 @@ impl Slot {
 
     /// Takes in what an event says of the end of a task. The first end counts.
     fn note(&mut self, event: &[u8]) {
-        let Some(told) = told(event) else { return };
-        let Some(state) = told.over.filter(|_| fits(&told.task)) else { return };
-        let is_over = self.tasks.get(&told.task).is_some_and(|known| known.is_terminal());
+        let Some((task, state)) = end(event) else { return };
+        let is_over = self.tasks.get(&task).is_some_and(|known| known.is_terminal());
         if !is_over {
-            self.tasks.insert(told.task.clone(), state);
-            self.ends.push((told.task, state));
+            self.tasks.insert(task.clone(), state);
+            self.ends.push((task, state));
         }
     }
+}
+
+/// The task whose end an event tells of.
+pub(super) fn end(event: &[u8]) -> Option<(String, TaskState)> {
+    let told = told(event)?;
+    let state = told.over.filter(|_| fits(&told.task))?;
+    Some((told.task, state))
 }
 
 /// The task that must not have ended.

@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use super::client::code;
 use super::herald::Herald;
 use super::migrate::{self, Trouble};
+use super::quick::{Known, Waiting};
 use super::search::Tokens;
 use super::stage::{Look, Staged, Stop, stage};
 use super::{Client, Node, follow};
 use crate::db::{self, Connection};
-use crate::handle::{Command, Reply, WriterHandle};
+use crate::handle::{Command, WriterHandle};
 use crate::live::{Live, Reached};
 use crate::{Append, AppendError, Draft, HashChain, Hints, TendError};
 
@@ -38,6 +39,7 @@ pub(crate) struct Writer {
     pub(super) live: Arc<Live>,
     pub(super) chain: HashChain,
     pub(super) node: Arc<Node>,
+    known: Known,
     dirty: Dirty,
     follower: SyncSender<Option<Command>>,
     /// How many appends the last commit had, and how long to wait for as many again.
@@ -107,7 +109,8 @@ impl Writer {
             .spawn(move || herald.run())
             .map_err(Trouble::Thread)?;
         let own = node.clone();
-        let mut writer = Self { link, live, chain, node, dirty, follower, group: 1, gather };
+        let known = Known::default();
+        let mut writer = Self { link, live, chain, node, known, dirty, follower, group: 1, gather };
         let node = own.clone();
         let thread = std::thread::Builder::new()
             .name("journal".into())
@@ -133,7 +136,7 @@ impl Writer {
 
     /// Takes a command and what else is waiting.
     fn take(&mut self, first: Command, commands: &Receiver<Command>) {
-        let mut group: Vec<(Box<Append>, Reply)> = Vec::with_capacity(self.group);
+        let mut group: Waiting = Vec::with_capacity(self.group);
         let (mut other, mut bytes, mut next) = (None, 0, Some(first));
         let patience = Instant::now() + self.gather;
         while let Some(command) = next {
@@ -170,20 +173,57 @@ impl Writer {
         }
     }
 
-    /// Commits appends together and answers them. Those that must be looked at follow, one by one.
-    fn commit(&mut self, group: Vec<(Box<Append>, Reply)>) {
-        let later = self.commit_as(group, Look::Never);
+    /// Commits appends together and answers them: those that ask for nothing at once, then the
+    /// others. Those that what is known of their thread must be brought up to date for follow, one by one.
+    fn commit(&mut self, group: Waiting) {
+        let rest = match self.chain {
+            HashChain::On => group,
+            HashChain::Off => self.commit_known(group),
+        };
+        if rest.is_empty() {
+            return;
+        }
+        let later = self.commit_as(rest, Look::Never);
         for one in later {
             self.commit_as(vec![one], Look::Alone);
         }
     }
 
-    /// The same in one way; those that must be looked at.
-    fn commit_as(
-        &mut self,
-        group: Vec<(Box<Append>, Reply)>,
-        look: Look,
-    ) -> Vec<(Box<Append>, Reply)> {
+    /// Commits appends to threads that are known, in one round trip; those that are to be judged.
+    fn commit_known(&mut self, group: Waiting) -> Waiting {
+        let (mut group, mut rest) = self.known.part(group);
+        if group.is_empty() {
+            return rest;
+        }
+        let appends: Vec<&Append> = group.iter().map(|(append, _)| &**append).collect();
+        let written = self.link.get().and_then(|(_, client)| {
+            let written = self.known.write(client, &self.node, &appends);
+            // Nothing was written if the database itself says so.
+            match written {
+                Err(error) if code(&error).is_some() && !client.is_broken() => Ok(None),
+                other => other,
+            }
+        });
+        match written {
+            Ok(Some(staged)) => {
+                let _reached = self.publish(&staged);
+                for ((_, reply), staged) in group.into_iter().zip(staged) {
+                    let _ = reply.send(Ok(staged.answer));
+                }
+            }
+            Ok(None) => {
+                self.node.pace.unmark();
+                self.known.forget(&group);
+                group.append(&mut rest);
+                rest = group;
+            }
+            Err(error) => refuse(group, &error.into()),
+        }
+        rest
+    }
+
+    /// The same in one way, with all that they ask for; those that must be looked at.
+    fn commit_as(&mut self, group: Waiting, look: Look) -> Waiting {
         let appends: Vec<&Append> = group.iter().map(|(append, _)| &**append).collect();
         let staged = self.together(|writer| {
             let own = (writer.chain, &*writer.node);
@@ -198,10 +238,7 @@ impl Writer {
                 return each.flat_map(|one| self.commit_as(vec![one], look)).collect();
             }
             Err(stop) => {
-                let error = AppendError::from(stop);
-                for (_, reply) in group {
-                    let _ = reply.send(Err(error.clone()));
-                }
+                refuse(group, &stop.into());
                 return Vec::new();
             }
         };
@@ -211,6 +248,7 @@ impl Writer {
         for ((append, reply), staged) in group.into_iter().zip(staged) {
             match staged {
                 Ok(staged) => {
+                    self.known.learn(&append.thread, &staged.answer.thread);
                     answers.push((reply, Ok(staged.answer.clone())));
                     written.push(staged);
                 }
@@ -303,6 +341,19 @@ impl From<Stop> for AppendError {
             Stop::Look => Self::Busy,
             Stop::Failed(error) => Self::Storage(error.to_string()),
         }
+    }
+}
+
+impl From<db::Error> for AppendError {
+    fn from(error: db::Error) -> Self {
+        Self::Storage(error.to_string())
+    }
+}
+
+/// Answers appends that none of them was taken.
+fn refuse(group: Waiting, why: &AppendError) {
+    for (_, reply) in group {
+        let _ = reply.send(Err(why.clone()));
     }
 }
 
