@@ -160,12 +160,13 @@ pub(super) fn progress(conn: &Connection) -> db::Result<crate::Progress> {
 /// Drops what follows of some threads, inside a transaction, so that it is made anew.
 pub(super) fn forget(conn: &Connection, threads: &[i64]) -> db::Result<()> {
     for thread in threads {
+        // First: whoever follows it right now has come to an end then, and what they wrote goes.
+        conn.prepare_cached("UPDATE followed SET projected = 0, searched = 0 WHERE thread = ?1")?
+            .execute(params![thread])?;
         for table in PROJECTIONS.iter().chain(&["search"]) {
             conn.prepare_cached(&format!("DELETE FROM {table} WHERE thread = ?1"))?
                 .execute(params![thread])?;
         }
-        conn.prepare_cached("UPDATE followed SET projected = 0, searched = 0 WHERE thread = ?1")?
-            .execute(params![thread])?;
     }
     Ok(())
 }
