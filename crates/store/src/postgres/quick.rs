@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 use sqlx_postgres::PgArguments;
 
-use super::stage::{Staged, end};
+use super::Client;
+use super::stage::{Own, Staged, end};
 use super::text::stored;
 use super::threads::add;
-use super::{Client, Node};
 use crate::db;
 use crate::handle::Reply;
 use crate::{Append, Appended, Batch, Create, Draft, Expect, ThreadKey, ThreadRef};
@@ -104,7 +104,7 @@ impl Known {
     pub(super) fn write(
         &self,
         client: &Client,
-        node: &Node,
+        own: Own<'_>,
         appends: &[&Append],
     ) -> db::Result<Option<Vec<Staged>>> {
         let mut slots = HashMap::new();
@@ -116,7 +116,7 @@ impl Known {
         let mut slots: Vec<Slot<'_>> = slots.into_values().collect();
         slots.sort_unstable_by_key(|slot| slot.thread.num);
         let (places, rows) = Rows::new(&slots, self, appends);
-        let arguments = arguments(&slots, &places, rows, appends, node)?;
+        let arguments = arguments(&slots, &places, rows, appends, own)?;
         let found = client.numbers(APPEND, arguments)?;
         let [Some(heads), Some(moments), Some(anew)] = &*found else { return Ok(None) };
         let mut staged = Vec::with_capacity(appends.len());
@@ -272,7 +272,7 @@ fn arguments(
     places: &[Place],
     rows: Rows<'_>,
     appends: &[&Append],
-    node: &Node,
+    own: Own<'_>,
 ) -> db::Result<PgArguments> {
     let list = |pick: fn(&Slot<'_>) -> i64| -> Vec<i64> { slots.iter().map(pick).collect() };
     let number = |place: &Place| slots.get(place.slot).map_or(0, |slot| slot.thread.num);
@@ -310,7 +310,8 @@ fn arguments(
     add(&mut out, ended_in)?;
     add(&mut out, ended)?;
     add(&mut out, states)?;
-    add(&mut out, node.id)?;
-    add(&mut out, node.pace.is_to_mark())?;
+    add(&mut out, own.node.id)?;
+    own.has_said.set(own.node.pace.is_to_say());
+    add(&mut out, own.has_said.get())?;
     Ok(out)
 }

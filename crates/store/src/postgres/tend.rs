@@ -12,7 +12,7 @@ use super::node::Node;
 use super::round::{Rounds, THREADS};
 use super::stage::{Look, Stop, stage};
 use super::threads::{Lock, lock, now};
-use super::writer::{Dirty, Link, Writer};
+use super::writer::{Dirty, Link, Writer, own};
 use crate::db::{self, Connection, params};
 use crate::handle::Command;
 use crate::rows::lease::{change, is_held, millis};
@@ -89,7 +89,7 @@ impl Writer {
     /// Changes the names of a branch and of the thread it came from.
     fn promote(&mut self, promote: &Promote) -> Result<Promoted, PromoteError> {
         let changed = self.together(|writer| {
-            let chain = (writer.chain, &*writer.node);
+            let own = own(writer.chain, &writer.node, &writer.has_said);
             let (conn, client) = writer.link.get()?;
             let names = [&promote.branch, &promote.parent, &promote.old];
             let mut found = lock(conn, client, &names, Lock::All)?;
@@ -113,9 +113,9 @@ impl Writer {
                 params![branch.num, &*promote.branch.id, parent.num],
             )?;
             let tell = |key: &ThreadKey, told: &Draft| Append::new(key.clone(), vec![told.clone()]);
-            let own = tell(&promote.parent, &promote.told);
-            let other = tell(&promote.old, &promote.told_old);
-            let staged = stage(conn, client, &[&own, &other], Look::Never, chain)?;
+            let new = tell(&promote.parent, &promote.told);
+            let old = tell(&promote.old, &promote.told_old);
+            let staged = stage(conn, client, &[&new, &old], Look::Never, own)?;
             let staged = staged.into_iter().collect::<Result<Vec<_>, Stop>>()?;
             Ok(Ok(([branch, parent], staged)))
         });

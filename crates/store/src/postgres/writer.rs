@@ -1,8 +1,9 @@
-//! One node's writer: takes what is waiting, commits it together, answers.
+//! One node's writers: each takes what is waiting, commits it together, answers.
 //!
 //! Invariant: nothing is answered before its commit has returned. Whoever else writes to the same
 //! threads waits for their rows, so any number of writers may work side by side.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +14,7 @@ use super::herald::Herald;
 use super::migrate::{self, Trouble};
 use super::quick::{Known, Waiting};
 use super::search::Tokens;
-use super::stage::{Look, Staged, Stop, stage};
+use super::stage::{Look, Own, Staged, Stop, stage};
 use super::{Client, Node, follow};
 use crate::db::{self, Connection};
 use crate::handle::{Command, WriterHandle};
@@ -27,6 +28,9 @@ const GROUP: usize = 2048;
 const GROUP_BYTES: usize = 8 << 20;
 /// The longest wait for the appends of one commit.
 const GATHER: Duration = Duration::from_micros(500);
+/// Writers of a node, each with a connection and with threads of its own: while one waits for its
+/// commit, the other gathers.
+const WRITERS: usize = 2;
 /// How often a group is tried that met another node's.
 const TRIES: usize = 8;
 
@@ -40,6 +44,8 @@ pub(crate) struct Writer {
     pub(super) chain: HashChain,
     pub(super) node: Arc<Node>,
     known: Known,
+    /// Whether the transaction under way says that there is something to follow.
+    pub(super) has_said: Cell<bool>,
     dirty: Dirty,
     follower: SyncSender<Option<Command>>,
     /// How many appends the last commit had, and how long to wait for as many again.
@@ -101,29 +107,49 @@ impl Writer {
             .name("follower".into())
             .spawn(move || behind.run(&asked))
             .map_err(Trouble::Thread)?;
-        let (sender, receiver) = sync_channel(QUEUE);
-        let link = Link::new(url, conn);
-        let gather = Duration::ZERO;
         let telling = std::thread::Builder::new()
             .name("herald".into())
             .spawn(move || herald.run())
             .map_err(Trouble::Thread)?;
+        let (mut queues, mut writers, mut first) = (Vec::new(), Vec::new(), Some(conn));
+        for _ in 0..WRITERS {
+            let conn = match first.take() {
+                Some(conn) => conn,
+                None => Connection::Postgres(Client::open(url)?),
+            };
+            let (sender, receiver) = sync_channel(QUEUE);
+            let mut writer = Self {
+                link: Link::new(url, conn),
+                live: live.clone(),
+                chain,
+                node: node.clone(),
+                known: Known::default(),
+                has_said: Cell::new(false),
+                dirty: dirty.clone(),
+                follower: follower.clone(),
+                group: 1,
+                gather: Duration::ZERO,
+            };
+            let thread = std::thread::Builder::new().name("journal".into());
+            let thread = thread.spawn(move || writer.run(&receiver)).map_err(Trouble::Thread)?;
+            queues.push(sender);
+            writers.push(thread);
+        }
+        drop(follower);
         let own = node.clone();
-        let known = Known::default();
-        let mut writer = Self { link, live, chain, node, known, dirty, follower, group: 1, gather };
-        let node = own.clone();
         let thread = std::thread::Builder::new()
-            .name("journal".into())
+            .name("journal-end".into())
             .spawn(move || {
-                writer.run(&receiver);
+                for writer in writers {
+                    let _ = writer.join();
+                }
                 // The follower ends when nobody can ask it any more.
-                drop(writer);
                 let _ = following.join();
                 own.close();
                 let _ = telling.join();
             })
             .map_err(Trouble::Thread)?;
-        Ok((WriterHandle::by_queue(sender, thread), node))
+        Ok((WriterHandle::by_queues(queues, thread), node))
     }
 
     fn run(&mut self, commands: &Receiver<Command>) {
@@ -197,7 +223,8 @@ impl Writer {
         }
         let appends: Vec<&Append> = group.iter().map(|(append, _)| &**append).collect();
         let written = self.link.get().and_then(|(_, client)| {
-            let written = self.known.write(client, &self.node, &appends);
+            let own = own(self.chain, &self.node, &self.has_said);
+            let written = self.known.write(client, own, &appends);
             // Nothing was written if the database itself says so.
             match written {
                 Err(error) if code(&error).is_some() && !client.is_broken() => Ok(None),
@@ -212,7 +239,6 @@ impl Writer {
                 }
             }
             Ok(None) => {
-                self.node.pace.unmark();
                 self.known.forget(&group);
                 group.append(&mut rest);
                 rest = group;
@@ -226,7 +252,7 @@ impl Writer {
     fn commit_as(&mut self, group: Waiting, look: Look) -> Waiting {
         let appends: Vec<&Append> = group.iter().map(|(append, _)| &**append).collect();
         let staged = self.together(|writer| {
-            let own = (writer.chain, &*writer.node);
+            let own = own(writer.chain, &writer.node, &writer.has_said);
             let (conn, client) = writer.link.get()?;
             stage(conn, client, &appends, look, own)
         });
@@ -285,6 +311,7 @@ impl Writer {
     }
 
     fn once<T>(&mut self, run: &mut impl FnMut(&mut Self) -> Result<T, Stop>) -> Result<T, Stop> {
+        self.has_said.set(false);
         self.link.get()?.1.begin()?;
         let result = run(self).and_then(|made| {
             self.link.get()?.1.commit()?;
@@ -300,7 +327,9 @@ impl Writer {
 
     /// Passes on what was committed: to who reads it, and to what follows behind.
     pub(super) fn publish(&mut self, staged: &[Staged]) -> Reached {
-        self.node.pace.committed();
+        if self.has_said.take() {
+            self.node.pace.said();
+        }
         // What was appended before stands where it was.
         let new = || staged.iter().filter(|stage| !stage.batches.is_empty());
         self.note(new().map(|stage| stage.answer.thread.num));
@@ -348,6 +377,11 @@ impl From<db::Error> for AppendError {
     fn from(error: db::Error) -> Self {
         Self::Storage(error.to_string())
     }
+}
+
+/// What a writer has of its own, for those who judge.
+pub(super) fn own<'a>(chain: HashChain, node: &'a Node, has_said: &'a Cell<bool>) -> Own<'a> {
+    Own { chain, node, has_said }
 }
 
 /// Answers appends that none of them was taken.
