@@ -22,8 +22,10 @@ use crate::rows::thread::batch;
 /// Threads that are followed in one transaction.
 pub(super) const THREADS: usize = 64;
 /// Rows of the journal that one step follows, of all threads and of one at least.
-const ROWS: usize = 4096;
-const ROWS_OF_EACH: usize = 128;
+const ROWS: i64 = 4096;
+const ROWS_OF_EACH: i64 = 64;
+/// Bytes of them.
+const BYTES: i64 = 32 << 20;
 /// Threads that are remembered.
 const REMEMBERED: usize = 4096;
 
@@ -72,7 +74,8 @@ impl Rounds {
             }
             marks.push((mark, Words { tokens, tenant }));
         }
-        let most = (ROWS / threads.len().max(1)).max(ROWS_OF_EACH);
+        let of_each = |all: i64| all / i64::try_from(threads.len()).unwrap_or(1).max(1);
+        let most = (of_each(ROWS).max(ROWS_OF_EACH), of_each(BYTES));
         let mut lines = Lines::default();
         let (mut more, mut count) = (Vec::new(), 0);
         let rows = unseen(client, &marks, most)?;
@@ -86,7 +89,7 @@ impl Rounds {
             let Some((mark, words)) = left.peek_mut() else { break };
             mark.take(conn, projection, Some((words, &mut lines)), row.get(0)?, &batch(&row)?)?;
             count += 1;
-            if count == most {
+            if count == most.0 || row.get::<i64>(5)? >= most.1 {
                 more.push(thread);
             }
         }
@@ -116,19 +119,24 @@ fn locked(client: &Client, threads: &[i64]) -> db::Result<Rows> {
     Ok(found.into_iter().map(Row::Postgres).collect())
 }
 
-/// What was not followed of threads, up to so many rows of each, in their order.
-fn unseen(client: &Client, marks: &[(Mark, Words<'_>)], most: usize) -> db::Result<Rows> {
+/// What was not followed of threads, up to so many rows and so many bytes of each (but for the row
+/// that begins before those are reached), in their order.
+fn unseen(client: &Client, marks: &[(Mark, Words<'_>)], most: (i64, i64)) -> db::Result<Rows> {
     let list =
         |pick: fn(&Mark) -> i64| -> Vec<i64> { marks.iter().map(|(mark, _)| pick(mark)).collect() };
     let mut arguments = PgArguments::default();
     add(&mut arguments, list(|mark| mark.thread))?;
     add(&mut arguments, list(|mark| mark.seen() as i64))?;
-    add(&mut arguments, most as i64)?;
+    add(&mut arguments, most.0)?;
+    add(&mut arguments, most.1)?;
     let rows = client.rows(
-        "SELECT j.row, j.first, j.at, j.body, k.thread \
+        "SELECT j.row, j.first, j.at, j.body, k.thread, j.upto \
          FROM unnest($1::bigint[], $2::bigint[]) AS k (thread, seen) \
-         CROSS JOIN LATERAL (SELECT row, first, last, at, body FROM journal \
-             WHERE thread = k.thread AND last > k.seen ORDER BY last LIMIT $3) j \
+         CROSS JOIN LATERAL (SELECT o.*, \
+                 CAST(sum(octet_length(o.body)) OVER (ORDER BY o.last) AS bigint) AS upto \
+             FROM (SELECT row, first, last, at, body FROM journal \
+                 WHERE thread = k.thread AND last > k.seen ORDER BY last LIMIT $3) o) j \
+         WHERE j.upto - octet_length(j.body) < $4 \
          ORDER BY k.thread, j.last",
         arguments,
     )?;
