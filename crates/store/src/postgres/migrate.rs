@@ -10,6 +10,7 @@ use crate::{Address, OpenError};
 const STEPS: &[(&str, &str)] = &[
     ("journal", include_str!("migrations/0001_journal.sql")),
     ("nodes", include_str!("migrations/0002_nodes.sql")),
+    ("append", include_str!("migrations/0003_append.sql")),
 ];
 /// What nodes that begin at the same time wait for each other by.
 const LOCK: i64 = 0x7365_6c76_6564_6765;

@@ -88,6 +88,7 @@ mod postgres {
     mod projection;
     #[path = "../promote.rs"]
     mod promote;
+    mod quick;
     #[path = "../rebuild.rs"]
     mod rebuild;
     #[path = "../retain.rs"]
