@@ -4,6 +4,7 @@
 
 pub(crate) mod check;
 mod client;
+pub(crate) mod directory;
 mod follow;
 mod herald;
 mod hints;
@@ -11,6 +12,7 @@ mod migrate;
 mod node;
 mod pace;
 mod retain;
+pub(crate) mod role;
 mod search;
 mod stage;
 mod tend;
@@ -21,7 +23,7 @@ mod writer;
 
 pub(crate) use client::Client;
 pub(crate) use herald::standing;
-pub(crate) use migrate::{VERSION, is_copying, migrate, prepared, unguarded};
+pub(crate) use migrate::{Trouble, VERSION, is_copying, migrate, prepared, unguarded};
 pub(crate) use node::Node;
 pub(crate) use search::{indexed, search};
 pub(crate) use text::stored;

@@ -10,6 +10,7 @@ use crate::KeyError;
 use crate::address::Address;
 use crate::db::{Connection, Optional as _, params};
 use crate::link::Link;
+use crate::shard::numbers_of;
 
 pub(crate) const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS auth_key (
@@ -160,6 +161,7 @@ impl Vault {
 
     /// Forgets what has ended, and what belongs to threads that are gone.
     pub fn sweep(&self, now: i64) -> Result<(), KeyError> {
+        let own = format!(" AND thread < {}", numbers_of(1));
         self.link.with(|conn| {
             let known = match conn {
                 // The tables of a file know of a thread a moment after it was made.
@@ -167,7 +169,9 @@ impl Vault {
                     " AND thread <= (SELECT max(coalesce((SELECT max(num) FROM thread), 0), \
                       coalesce((SELECT value FROM chore WHERE what = 'threads'), 0)))"
                 }
-                Connection::Postgres(_) => "",
+                // Threads of other databases of a store are not known here: of theirs, what has
+                // come to its end goes.
+                Connection::Postgres(_) => &own,
             };
             for table in ["auth_key", "credential"] {
                 conn.execute(

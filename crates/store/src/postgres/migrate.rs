@@ -2,14 +2,15 @@
 //!
 //! Invariant: each step is taken once, by one node, all of it or nothing.
 
-use super::Client;
+use super::{Client, role};
 use crate::db::{self, Connection, params};
-use crate::{Address, OpenError};
+use crate::{Address, OpenError, ShardError};
 
 /// The steps, in order; their numbers are in a table.
 const STEPS: &[(&str, &str)] = &[
     ("journal", include_str!("migrations/0001_journal.sql")),
     ("nodes", include_str!("migrations/0002_nodes.sql")),
+    ("shards", include_str!("migrations/0003_shards.sql")),
 ];
 /// What nodes that begin at the same time wait for each other by.
 const LOCK: i64 = 0x7365_6c76_6564_6765;
@@ -24,6 +25,7 @@ pub(crate) enum Trouble {
     Newer(i64),
     Encoding(String),
     Copying,
+    Shard(ShardError),
     Thread(std::io::Error),
 }
 
@@ -42,6 +44,7 @@ impl Trouble {
             Self::Newer(found) => OpenError::Newer { path, found, known: VERSION },
             Self::Encoding(found) => OpenError::Encoding { path, found },
             Self::Copying => OpenError::Copying { path },
+            Self::Shard(cause) => OpenError::Shard { path, cause },
             Self::Thread(error) => OpenError::Thread(error),
         }
     }
@@ -83,7 +86,11 @@ pub(crate) fn unguarded(url: &str) -> Result<Connection, Trouble> {
 
 /// The same, for whoever has an error of another kind to tell.
 pub(crate) fn prepared(url: &str) -> db::Result<Connection> {
-    match open(url) {
+    let opened = open(url).and_then(|conn| match role::alone_or_first(&conn) {
+        Ok(()) => Ok(conn),
+        Err(error) => Err(Trouble::Shard(error)),
+    });
+    match opened {
         Ok(conn) => Ok(conn),
         Err(Trouble::Storage(error)) => Err(error),
         Err(other) => {

@@ -1,5 +1,5 @@
 //! What the store promises, on both databases: each file of tests is compiled for either, with
-//! another `home` for its stores.
+//! another `home` for its stores; and where it matters, for a store of three databases.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(clippy::duplicate_mod, reason = "the same tests on both databases")]
 
@@ -94,6 +94,35 @@ mod postgres {
     mod retain;
     #[path = "../search.rs"]
     mod search;
+    #[path = "../tail.rs"]
+    mod tail;
+
+    use super::MADE;
+}
+
+mod spread {
+    #[path = "../append.rs"]
+    mod append;
+    #[path = "../delete.rs"]
+    mod delete;
+    #[path = "../events.rs"]
+    mod events;
+    pub(crate) mod home;
+    #[path = "../lease.rs"]
+    mod lease;
+    #[path = "../listing.rs"]
+    mod listing;
+    #[path = "../model.rs"]
+    mod model;
+    #[path = "../projection.rs"]
+    mod projection;
+    #[path = "../promote.rs"]
+    mod promote;
+    #[path = "../retain.rs"]
+    mod retain;
+    #[path = "../search.rs"]
+    mod search;
+    mod shards;
     #[path = "../tail.rs"]
     mod tail;
 

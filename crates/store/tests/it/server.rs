@@ -42,6 +42,7 @@ DO $$ DECLARE name text; BEGIN
         AND c.relname NOT IN ('migration', 'made')
     LOOP EXECUTE format('DELETE FROM %I', name); END LOOP;
     PERFORM setval(c.oid, 1, false) FROM pg_class c WHERE c.relkind = 'S';
+    IF to_regclass('thread') IS NOT NULL THEN DROP TRIGGER IF EXISTS thread_place ON thread; END IF;
 END $$;
 ";
 

@@ -34,6 +34,12 @@ impl Home {
         Address::parse(self.database.url())
     }
 
+    /// Which of several databases an id belongs to.
+    #[allow(clippy::unused_self, reason = "elsewhere there are several")]
+    pub(crate) fn place(&self, _id: &str) -> Option<String> {
+        None
+    }
+
     pub(crate) fn open(&self) -> Store {
         self.open_with(Options::default())
     }
