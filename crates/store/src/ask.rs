@@ -57,6 +57,7 @@ impl Store {
         // Numbers of threads say only within a database which was made first.
         let mut all: Vec<Placed> = all.into_iter().flatten().collect();
         all.sort_by_key(|placed| Reverse(placed.task.began.1));
+        all.truncate(query::SAME);
         Ok(all)
     }
 

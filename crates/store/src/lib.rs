@@ -59,7 +59,7 @@ pub use append::{Append, Appended, Create, Draft, Expect, Key, Limits};
 pub use archive::ArchiveCheck;
 pub use batch::{Batch, Entry, Page};
 pub use chain::HashChain;
-pub use check::{CheckError, Checked, Stage, check};
+pub use check::{CheckError, Checked, Stage, check, check_places};
 pub use copy::{Begin, Copied, Copy, CopyError, CopyStage, Outcome, copy};
 pub use db::Error as StorageError;
 pub use error::{AppendError, OpenError, ReadError, ShardError, TendError};

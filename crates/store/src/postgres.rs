@@ -11,6 +11,7 @@ mod hints;
 mod migrate;
 mod node;
 mod pace;
+pub(crate) mod places;
 mod retain;
 pub(crate) mod role;
 mod search;

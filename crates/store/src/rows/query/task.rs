@@ -12,6 +12,9 @@ use crate::{ReadError, ThreadKey, ThreadRef};
 const COLUMNS: &str = "k.id, k.parent, k.agent, k.initiator, k.model, k.state, k.began, \
      k.began_at, k.ended, k.ended_at";
 
+/// Tasks of one id that are told of.
+pub(crate) const SAME: usize = 16;
+
 /// A thread's tasks, in the order they began.
 pub(crate) fn tasks(conn: &Connection, thread: &ThreadRef) -> Result<Vec<Task>, ReadError> {
     let mut find = conn.prepare_cached(&format!(
@@ -107,7 +110,7 @@ pub(crate) fn tasks_by_id(
         "SELECT {COLUMNS}, t.tenant, t.id, k.changed_at, k.thread, k.nth \
          FROM task k INDEXED BY task_by_id JOIN thread t ON t.num = k.thread \
          WHERE k.tenant = ?1 AND k.id = ?2 AND t.deleted IS NULL AND k.began > t.fork \
-         ORDER BY k.thread DESC LIMIT 16",
+         ORDER BY k.thread DESC LIMIT {SAME}",
     ))?;
     let rows = find.query_map(params![tenant, id], placed)?;
     Ok(rows.map(|row| row.map(|(placed, _)| placed)).collect::<db::Result<_>>()?)

@@ -1,6 +1,6 @@
 //! Where a store of a test is: three databases.
 
-use selvedge_store::{Address, Checked, Options, Store, check};
+use selvedge_store::{Address, Checked, Options, Store, check, check_places};
 
 use crate::server::{Database, server};
 
@@ -91,6 +91,9 @@ impl Home {
             sum.behind += one.behind;
             sum.findings.extend(one.findings);
         }
+        let all: Vec<Address> =
+            (0..self.databases.len()).map(|nth| self.address_of(nth)).collect();
+        sum.findings.extend(check_places(&all).unwrap().findings);
         Some(sum)
     }
 
