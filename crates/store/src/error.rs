@@ -82,6 +82,11 @@ pub enum OpenError {
     Storage { path: String, cause: db::Error },
     #[error("{path} was written by a newer version (schema {found}, this one knows {known})")]
     Newer { path: String, found: i64, known: i64 },
+    #[error(
+        "{path} was brought up to date by version {found}; this is {own}, which runs beside the \
+         next minor version and no later one: start a newer one"
+    )]
+    OtherRelease { path: String, found: String, own: String },
     #[error("{path} keeps text as {found}; only UTF8 can hold a journal")]
     Encoding { path: String, found: String },
     #[error("{path} {cause}")]

@@ -5,7 +5,7 @@
 
 use sqlx_postgres::PgArguments;
 
-use super::Client;
+use super::{Client, migrate};
 use super::search::{self, Tokens};
 use super::threads::add;
 use crate::db::{self, Connection, Optional as _, Row, params};
@@ -228,8 +228,11 @@ pub(super) fn reset(conn: &Connection) -> db::Result<()> {
     conn.at_leisure(|conn| conn.together(drop_all))
 }
 
-/// Drops what other code has made, so that it is made anew.
+/// Drops what other code has made, so that it is made anew. What newer code makes is left to it.
 pub(super) fn renew(conn: &Connection) -> db::Result<()> {
+    if migrate::is_ahead(conn)? {
+        return Ok(());
+    }
     let made = |what: &str| {
         conn.query_row("SELECT version FROM made WHERE what = ?1", params![what], |row| {
             row.get::<i64>(0)

@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 #![allow(clippy::duplicate_mod, reason = "the same tests on both databases")]
 
+#[path = "../../../cli/tests/it/postgres.rs"]
+#[allow(dead_code, reason = "not all that a cluster is put through is done here")]
+mod cluster;
 mod copy;
 mod server;
 
@@ -90,12 +93,14 @@ mod postgres {
     mod promote;
     #[path = "../rebuild.rs"]
     mod rebuild;
+    mod replica;
     #[path = "../retain.rs"]
     mod retain;
     #[path = "../search.rs"]
     mod search;
     #[path = "../tail.rs"]
     mod tail;
+    mod upgrade;
 
     use super::MADE;
 }

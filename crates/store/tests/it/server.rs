@@ -186,8 +186,9 @@ fn run(url: &str, sql: &str) {
     lines(url, sql);
 }
 
-/// On a thread of its own: tests run inside a runtime.
-fn lines(url: &str, sql: &str) -> Vec<String> {
+/// The first column of what a database says, as text. On a thread of its own: tests run inside a
+/// runtime.
+pub(crate) fn lines(url: &str, sql: &str) -> Vec<String> {
     let ask = async || {
         let mut conn = PgConnection::connect(url).await.unwrap();
         let rows = raw_sql(sql).fetch_all(&mut conn).await.unwrap();

@@ -53,6 +53,11 @@ impl Home {
         self.database.run(sql);
     }
 
+    /// The first column of a query's rows, as text.
+    pub(crate) fn lines(&self, sql: &str) -> Vec<String> {
+        self.database.lines(sql)
+    }
+
     /// Rows of a table.
     pub(crate) fn count(&self, table: &str) -> i64 {
         self.database.lines(&format!("SELECT count(*)::text FROM {table}"))[0].parse().unwrap()

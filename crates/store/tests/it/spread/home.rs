@@ -5,7 +5,7 @@ use selvedge_store::{Address, Checked, Options, Store, check, check_places};
 use crate::server::{Database, server};
 
 /// One of so many of the cases that are made up is tried: each takes longer here.
-pub(crate) const ONE_OF: u32 = 4;
+pub(crate) const ONE_OF: u32 = 8;
 
 /// How many databases there are.
 const DATABASES: usize = 3;
