@@ -79,8 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     let wrong = match (&args.db, &args.store, &args.archive) {
         (Some(db), ..) => store::verify(&Address::from(db))?,
         (_, Some(first), _) => {
-            let all: Vec<Address> =
-                std::iter::once(first).chain(&args.shards).cloned().collect();
+            let all: Vec<Address> = std::iter::once(first).chain(&args.shards).cloned().collect();
             store::verify_all(&all)?
         }
         (.., Some(copy)) => archive::verify(copy)?,

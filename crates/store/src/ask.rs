@@ -17,7 +17,11 @@ impl Store {
     /// A page of threads, the one that was updated last first. A thread that is updated meanwhile
     /// moves to the front; all others come exactly once.
     pub fn threads(&self, asked: &ThreadQuery) -> Result<Listed<Summary>, ReadError> {
-        Ok(merged(self.spread().each(|conn| query::threads(conn, asked))?, Order::Down, asked.limit))
+        Ok(merged(
+            self.spread().each(|conn| query::threads(conn, asked))?,
+            Order::Down,
+            asked.limit,
+        ))
     }
 
     /// A thread's line in that list.
@@ -101,7 +105,8 @@ impl Store {
         now: i64,
         limit: usize,
     ) -> Result<Queue, ReadError> {
-        let queues = self.spread().those_there(|conn| lease::queue(conn, tenant, agent, now, limit))?;
+        let queues =
+            self.spread().those_there(|conn| lease::queue(conn, tenant, agent, now, limit))?;
         let (lists, nexts): (Vec<_>, Vec<_>) = queues.into_iter().unzip();
         let items = sorted(lists, Order::Up).into_iter().map(|(queued, _)| queued);
         Ok(Queue { items: items.take(limit).collect(), next: nexts.into_iter().flatten().min() })
@@ -237,8 +242,7 @@ impl Store {
         limit: usize,
         after: Option<&Place>,
     ) -> Result<Listed<Found>, ReadError> {
-        self.spread().found(limit, after, |conn, before| {
-            query::search(conn, tenant, words, limit, before)
-        })
+        self.spread()
+            .found(limit, after, |conn, before| query::search(conn, tenant, words, limit, before))
     }
 }

@@ -5,9 +5,9 @@
 
 use sqlx_postgres::PgArguments;
 
-use super::{Client, migrate};
 use super::search::{self, Tokens};
 use super::threads::add;
+use super::{Client, migrate};
 use crate::db::{self, Connection, Optional as _, Row, params};
 use crate::rows::project::{self, PROJECTIONS, Projection};
 use crate::rows::text::Place;

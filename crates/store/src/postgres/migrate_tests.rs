@@ -6,7 +6,8 @@ use super::{RELEASE, STEPS, named, release};
 fn statements(sql: &str) -> Vec<String> {
     let lines = sql.lines().map(|line| line.split("--").next().unwrap_or_default());
     let text = lines.collect::<Vec<_>>().join("\n");
-    let statements = text.split(';').map(|one| one.split_whitespace().collect::<Vec<_>>().join(" "));
+    let statements =
+        text.split(';').map(|one| one.split_whitespace().collect::<Vec<_>>().join(" "));
     statements.filter(|one| !one.is_empty()).collect()
 }
 

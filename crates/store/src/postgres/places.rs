@@ -51,9 +51,8 @@ fn threads(conn: &Connection, after: i64) -> db::Result<Vec<Named>> {
         "SELECT num, tenant, id FROM thread WHERE num > ?1 AND deleted IS NULL \
          ORDER BY num LIMIT ?2",
     )?;
-    let rows = find.query_map(params![after, ROWS], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-    })?;
+    let rows =
+        find.query_map(params![after, ROWS], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     rows.collect()
 }
 

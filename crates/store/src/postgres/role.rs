@@ -103,7 +103,9 @@ pub(crate) fn is_part(conn: &Connection) -> db::Result<bool> {
 
 fn connect(address: &Address) -> Result<Connection, OpenError> {
     match address {
-        Address::Postgres(url) => migrate::open(url).map_err(|trouble: Trouble| trouble.at(address)),
+        Address::Postgres(url) => {
+            migrate::open(url).map_err(|trouble: Trouble| trouble.at(address))
+        }
         Address::File(_) => {
             Err(OpenError::Shard { path: address.to_string(), cause: ShardError::File })
         }

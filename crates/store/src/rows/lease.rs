@@ -6,9 +6,7 @@ use crate::db::{self, Connection, Optional as _, Row, params};
 
 use super::guard::{Not, task_state};
 use super::query::Ranked;
-use crate::{
-    Guard, Instead, KeyHash, Lease, NewLease, Prior, Queued, ReadError, Then, ThreadKey,
-};
+use crate::{Guard, Instead, KeyHash, Lease, NewLease, Prior, Queued, ReadError, Then, ThreadKey};
 
 /// How long a lease of a task that is over is kept, to tell its holder why it is void.
 const KEPT: i64 = 3_600_000;

@@ -15,7 +15,8 @@ pub(crate) use inbox::{inbox, pending, question};
 pub(crate) use kin::family;
 pub(crate) use search::search;
 pub(crate) use task::{
-    SAME, task, tasks, tasks_by_id, tasks_of, tasks_of_count, unanswered, unclaimed, wanted, wanted_in,
+    SAME, task, tasks, tasks_by_id, tasks_of, tasks_of_count, unanswered, unclaimed, wanted,
+    wanted_in,
 };
 pub(crate) use thread::{glance, participants, summary, threads};
 pub(crate) use usage::{failures, spent, usage, usage_by_day};

@@ -26,9 +26,7 @@ impl Spread {
         // One more, to see whether there is a next page.
         let within = begin..end.saturating_add(1);
         let mut items = match self.asked(asked)? {
-            Some(shard) => {
-                shard.with(|conn| query::spent(conn, tenant, asked, within.clone()))?
-            }
+            Some(shard) => shard.with(|conn| query::spent(conn, tenant, asked, within.clone()))?,
             None => self.spent_in_all(tenant, asked, within)?,
         };
         let more = items.len() > page_of(asked.limit);

@@ -5,9 +5,7 @@ use std::ops::Range;
 use crate::db::{self, Connection, Row, params};
 use selvedge_protocol::journal::fold::Tokens;
 
-use crate::query::{
-    DayUsage, Failures, Spent, Timed, Usage, UsageBy, UsageOrder, UsageQuery,
-};
+use crate::query::{DayUsage, Failures, Spent, Timed, Usage, UsageBy, UsageOrder, UsageQuery};
 use crate::{ReadError, ThreadRef};
 
 /// As floats, which do not overflow.

@@ -93,7 +93,9 @@ async fn cold_entries_come_from_a_replica_that_has_them_and_from_nowhere_else_if
 
     // The primary has lost it all: whatever is told now is the replica's.
     stage.replay("pause");
-    stage.postgres.sql("journal", "CREATE TABLE kept AS SELECT * FROM journal; DELETE FROM journal");
+    stage
+        .postgres
+        .sql("journal", "CREATE TABLE kept AS SELECT * FROM journal; DELETE FROM journal");
     stage.rest().await;
     assert_eq!((stage.read(&root), stage.read(&branch)), (all.clone(), shared.clone()));
     assert_eq!(names(store, &root).len(), EVENTS);
@@ -143,10 +145,9 @@ async fn a_late_replica_tells_nothing_that_was_redacted() {
     clean(&branch);
     // A branch that was made at that moment does not know of it itself.
     let num = branch.num;
-    stage.postgres.sql(
-        "journal",
-        &format!("UPDATE thread SET rewrites = rewrites - 1 WHERE num = {num}"),
-    );
+    stage
+        .postgres
+        .sql("journal", &format!("UPDATE thread SET rewrites = rewrites - 1 WHERE num = {num}"));
     stage.rest().await;
     clean(&branch);
     stage.replay("resume");

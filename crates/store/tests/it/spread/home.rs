@@ -91,8 +91,7 @@ impl Home {
             sum.behind += one.behind;
             sum.findings.extend(one.findings);
         }
-        let all: Vec<Address> =
-            (0..self.databases.len()).map(|nth| self.address_of(nth)).collect();
+        let all: Vec<Address> = (0..self.databases.len()).map(|nth| self.address_of(nth)).collect();
         sum.findings.extend(check_places(&all).unwrap().findings);
         Some(sum)
     }

@@ -24,8 +24,9 @@ async fn fill(store: &Store) -> BTreeMap<String, i64> {
     for n in 0..THREADS {
         let id = format!("t{n}");
         let said = format!(r#"{{"kind":"message","author":"u","content":"harvest number {n}"}}"#);
-        let asked =
-            format!(r#"{{"kind":"input-required","inputId":"i{n}","taskId":"k","prompt":"Sure?"}}"#);
+        let asked = format!(
+            r#"{{"kind":"input-required","inputId":"i{n}","taskId":"k","prompt":"Sure?"}}"#
+        );
         let used = format!(
             r#"{{"kind":"step-finished","taskId":"k","agentId":"a{}","usage":{{"input_tokens":{}}}}}"#,
             n % 3,
@@ -147,12 +148,15 @@ async fn sums_are_over_all_databases_in_any_order_and_on_any_page() {
                 assert_eq!(spent.len(), groups);
                 assert_eq!(spent.iter().map(|spent| spent.tokens.input).sum::<u64>(), all);
                 match order {
-                    UsageOrder::Named => assert!(
-                        spent.is_sorted_by_key(|s| (s.day, s.thread.clone(), s.agent.clone()))
+                    UsageOrder::Named => assert!(spent.is_sorted_by_key(|s| (
+                        s.day,
+                        s.thread.clone(),
+                        s.agent.clone()
+                    ))),
+                    UsageOrder::Dearest => assert!(
+                        spent
+                            .is_sorted_by_key(|s| { -((s.tokens.input + s.tokens.output) as i64) })
                     ),
-                    UsageOrder::Dearest => assert!(spent.is_sorted_by_key(|s| {
-                        -((s.tokens.input + s.tokens.output) as i64)
-                    })),
                 }
             }
         }
