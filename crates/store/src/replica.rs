@@ -42,8 +42,9 @@ pub(crate) struct Standing {
     pub(crate) head: u64,
     /// How old its last entry is, in milliseconds.
     age: i64,
-    /// Numbers and how often each was written anew.
-    rewrites: Vec<(i64, i64)>,
+    /// Each one's number, epoch, and how often it was written anew. Epochs tell a replica of this
+    /// database from one of another.
+    marks: Vec<[i64; 3]>,
 }
 
 impl Standing {
@@ -54,19 +55,19 @@ impl Standing {
         argue(&mut arguments, line(thread).map(|own| own.num).collect::<Vec<_>>())?;
         argue(&mut arguments, thread.num)?;
         let rows = client.rows(
-            "SELECT num, rewrites, head, CASE WHEN deleted IS NULL AND num = $2 THEN \
+            "SELECT num, t.epoch, rewrites, head, CASE WHEN deleted IS NULL AND num = $2 THEN \
                  CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint) - at END \
-             FROM thread WHERE num = ANY($1)",
+             FROM thread t WHERE num = ANY($1)",
             arguments,
         )?;
-        let (mut own, mut rewrites) = (None, Vec::with_capacity(rows.len()));
+        let (mut own, mut marks) = (None, Vec::with_capacity(rows.len()));
         for row in rows.into_iter().map(Row::Postgres) {
-            rewrites.push((row.get(0)?, row.get(1)?));
-            if let Some(age) = row.get::<Option<i64>>(3)? {
-                own = Some((row.get::<i64>(2)? as u64, age));
+            marks.push([row.get(0)?, row.get(1)?, row.get(2)?]);
+            if let Some(age) = row.get::<Option<i64>>(4)? {
+                own = Some((row.get::<i64>(3)? as u64, age));
             }
         }
-        Ok(own.map(|(head, age)| Self { head, age, rewrites }))
+        Ok(own.map(|(head, age)| Self { head, age, marks }))
     }
 
     /// Whether what a thread has after a sequence number was most likely written long ago.
@@ -139,7 +140,7 @@ fn some(
     argue(&mut arguments, stretch.seen as i64)?;
     argue(&mut arguments, ROWS)?;
     let rows = client.rows(
-        "SELECT k.n, j.first, j.at, j.body, t.num, t.rewrites \
+        "SELECT k.n, j.first, j.at, j.body, t.num, t.epoch, t.rewrites \
          FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS k (num, upto, n) \
          JOIN thread t ON t.num = k.num \
          LEFT JOIN LATERAL (SELECT o.first, o.at, o.body FROM journal o WHERE o.thread = k.num \
@@ -178,12 +179,12 @@ fn some(
 
 /// Whether all threads are there, and were written anew as often as the primary says.
 fn is_as_known(rows: &[Row<'_>], known: &Standing) -> db::Result<bool> {
-    let mut seen = Vec::with_capacity(known.rewrites.len());
+    let mut seen: Vec<[i64; 3]> = Vec::with_capacity(known.marks.len());
     for row in rows {
-        let own = (row.get(4)?, row.get(5)?);
+        let own = [row.get(4)?, row.get(5)?, row.get(6)?];
         if !seen.contains(&own) {
             seen.push(own);
         }
     }
-    Ok(seen.len() == known.rewrites.len() && seen.iter().all(|own| known.rewrites.contains(own)))
+    Ok(seen.len() == known.marks.len() && seen.iter().all(|own| known.marks.contains(own)))
 }

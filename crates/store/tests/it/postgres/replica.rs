@@ -3,6 +3,7 @@
 use selvedge_store::{Address, Append, Create, Options, Store, ThreadRef};
 
 use super::append::{event, names, thread};
+use super::home::Home;
 use super::retain::{SECRET, redact};
 use crate::cluster::{PRIMARY, Postgres, STANDBY};
 use crate::server::{lines, server};
@@ -120,6 +121,21 @@ async fn cold_entries_come_from_a_replica_that_has_them_and_from_nowhere_else_if
     assert_eq!(stage.read(&branch), shared);
     stage.postgres.up(STANDBY);
     assert_eq!(stage.read(&branch), shared);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_replica_of_the_database_tells_nothing() {
+    let (Some(home), Some(other)) = (Home::new(), Home::new()) else { return };
+    let fill = async |store: &Store, text: &str| {
+        let events = (0..EVENTS).map(|n| event(&format!("{text}-{n}"))).collect();
+        let append = Append::new(thread("t"), events).creating(Create::IfMissing);
+        store.append(append).await.unwrap().thread
+    };
+    let (replicas, theirs) = (vec![other.address()], other.open());
+    let store = home.open_with(Options { replicas, ..Options::default() });
+    let (own, foreign) = (fill(&store, "own").await, fill(&theirs, "foreign").await);
+    assert_eq!(own.num, foreign.num);
+    assert!(names(&store, &own).iter().all(|name| name.starts_with("own")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

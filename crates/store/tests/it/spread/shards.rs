@@ -201,6 +201,25 @@ async fn a_name_is_had_once_by_nodes_that_make_and_branch_at_the_same_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nodes_hear_of_work_in_any_database_and_one_of_them_has_it() {
+    let Some(home) = Home::new() else { return };
+    let (one, other) = (home.open(), home.open());
+    let made = fill(&one).await;
+    let mut stirs = other.stirs().unwrap();
+    for nth in 0..3 {
+        let (id, num) = made.iter().find(|(_, num)| shard(**num) == nth).unwrap();
+        stirs.mark_unchanged();
+        say(&one, id, &[r#"{"kind":"task-created","taskId":"new","initiator":"user"}"#]).await;
+        let heard = tokio::time::timeout(std::time::Duration::from_secs(10), stirs.changed());
+        heard.await.expect("it is told of work").unwrap();
+        assert!(one.claim(*num, "new").unwrap());
+        assert!(!other.claim(*num, "new").unwrap());
+        one.release(*num, "new").unwrap();
+        assert!(other.claim(*num, "new").unwrap());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn branches_and_promotions_stay_where_their_thread_is() {
     let Some(home) = Home::new() else { return };
     let store = home.open();
