@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
-use http::{Method, StatusCode, Uri};
+use http::{HeaderValue, Method, StatusCode};
 use selvedge_store::SHARE_PREFIX;
 
 use crate::auth::guard::Caller;
@@ -21,55 +21,83 @@ pub(crate) async fn edge(
     request: Request,
     next: impl AsyncFnOnce(Request) -> Response,
 ) -> Response {
-    let began = Instant::now();
-    let id = request_id::of(request.headers());
+    let named = request.headers().get(request_id::NAME).map(HeaderValue::as_bytes);
+    let asked = Asked::new(named, request.method().clone(), request.uri().path());
     let origin = cors::origin(app.options(), request.headers());
-    // What is not logged need not be put into words. A failure is always worth it.
-    let asked = (request.method().clone(), request.uri().clone());
-    let mut response = if cors::is_preflight(&request) {
+    let response = if cors::is_preflight(&request) {
         StatusCode::NO_CONTENT.into_response()
     } else {
         let limit = app.options().request_timeout;
         match tokio::time::timeout(limit, next(request)).await {
             Ok(response) => response,
-            Err(_) => {
-                let message = format!("not done within {} seconds", limit.as_secs());
-                Error::new(ErrorCode::Timeout, message).into_response()
-            }
+            Err(_) => late(app).into_response(),
         }
     };
-    let status = response.status();
-    let code = response.extensions().get::<Error>().map(|error| error.code);
-    app.metrics().answer(status, code);
-    if status.is_server_error() || tracing::enabled!(tracing::Level::INFO) {
-        log(&id, asked, code, &response, began);
-    }
-    let headers = response.headers_mut();
-    if app.options().tls.is_some() {
-        headers::add_strict(headers);
-    }
-    cors::add(headers, origin);
-    request_id::add(headers, &id);
-    response
+    asked.finish(app, response, origin)
 }
 
-/// A line about a request, without its query, which may hold a key.
-fn log(
-    id: &str,
-    (method, uri): (Method, Uri),
-    code: Option<ErrorCode>,
-    response: &Response,
+/// What someone is told who has waited for too long.
+pub(crate) fn late(app: &App) -> Error {
+    let limit = app.options().request_timeout.as_secs();
+    Error::new(ErrorCode::Timeout, format!("not done within {limit} seconds"))
+}
+
+/// A request, as its answer and its line in the log know it.
+pub(crate) struct Asked {
+    pub(crate) id: String,
+    method: Method,
+    path: String,
     began: Instant,
-) {
-    let path = without_tokens(uri.path());
-    let caller = response.extensions().get::<Caller>().map(|caller| caller.0.name.clone());
-    let (caller, code) = (caller.as_deref().unwrap_or("-"), code.map_or("-", ErrorCode::name));
-    let micros = began.elapsed().as_micros() as u64;
-    let status = response.status().as_u16();
-    if status >= 500 {
-        tracing::error!(request = %id, %method, path, status, code, caller, micros, "failed");
-    } else {
-        tracing::info!(request = %id, %method, path, status, code, caller, micros, "answered");
+}
+
+impl Asked {
+    /// One that may have been given a name.
+    pub(crate) fn new(name: Option<&[u8]>, method: Method, path: &str) -> Self {
+        let (id, path) = (request_id::of(name), path.to_owned());
+        Self { id, method, path, began: Instant::now() }
+    }
+
+    /// Counts and logs the answer, and adds what every answer has.
+    pub(crate) fn finish(
+        &self,
+        app: &App,
+        mut response: Response,
+        origin: Option<HeaderValue>,
+    ) -> Response {
+        let code = response.extensions().get::<Error>().map(|error| error.code);
+        let caller = response.extensions().get::<Caller>().map(|caller| caller.0.clone());
+        self.note(app, (response.status(), code), caller.as_deref());
+        let headers = response.headers_mut();
+        if app.options().tls.is_some() {
+            headers::add_strict(headers);
+        }
+        cors::add(headers, origin);
+        request_id::add(headers, &self.id);
+        response
+    }
+
+    /// Counts an answer, and puts it into the log if it is to be there: without the query, which
+    /// may hold a key.
+    pub(crate) fn note(
+        &self,
+        app: &App,
+        (status, code): (StatusCode, Option<ErrorCode>),
+        caller: Option<&str>,
+    ) {
+        app.metrics().answer(status, code);
+        if !status.is_server_error() && !tracing::enabled!(tracing::Level::INFO) {
+            return;
+        }
+        let Self { id, method, .. } = self;
+        let path = without_tokens(&self.path);
+        let (caller, code) = (caller.unwrap_or("-"), code.map_or("-", ErrorCode::name));
+        let micros = self.began.elapsed().as_micros() as u64;
+        let status = status.as_u16();
+        if status >= 500 {
+            tracing::error!(request = %id, %method, path, status, code, caller, micros, "failed");
+        } else {
+            tracing::info!(request = %id, %method, path, status, code, caller, micros, "answered");
+        }
     }
 }
 

@@ -64,6 +64,12 @@ async fn piece(body: &mut Body) -> Result<Option<Bytes>, Error> {
     }
 }
 
+/// A header's value as text, as [`http::HeaderValue::to_str`] has it.
+pub(crate) fn visible(value: &[u8]) -> Option<&str> {
+    let is_visible = |byte: &u8| matches!(byte, b'\t' | b' '..=b'~');
+    value.iter().all(is_visible).then(|| std::str::from_utf8(value).ok())?
+}
+
 /// The ids in a path such as `/api/threads/{id}/inputs/{inputId}`.
 pub(crate) struct Ids(pub(crate) String, pub(crate) String);
 

@@ -11,6 +11,7 @@
 
 mod answer;
 mod head;
+mod swift;
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,7 +20,7 @@ use std::task::{Poll, ready};
 
 use axum::body::Body;
 use axum::response::Response;
-use bytes::BytesMut;
+use bytes::{Buf as _, BytesMut};
 use http::{Method, header};
 use http_body::Body as _;
 use tokio::io::{AsyncRead as _, AsyncWriteExt as _, ReadBuf};
@@ -27,9 +28,11 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use self::head::{Head, Reading};
+use self::swift::{Said, Swift};
 use crate::App;
 use crate::app::Closing;
 use crate::auth::guard::Peer;
+use crate::edge::late;
 use crate::routes::Site;
 use crate::seldom::Seldom;
 
@@ -85,6 +88,10 @@ impl<'a> Plain<'a> {
         loop {
             let head = match self.next().await? {
                 Next::Request(head) => head,
+                Next::Swift(swift) => match self.swiftly(swift).await? {
+                    true => return Ok(Left::Closed),
+                    false => continue,
+                },
                 Next::Other => return Ok(Left::Read(self.buffer)),
                 Next::End => return Ok(Left::Closed),
             };
@@ -113,6 +120,36 @@ impl<'a> Plain<'a> {
         }
     }
 
+    /// Answers an append; whether it was the last on its connection.
+    async fn swiftly(&mut self, mut swift: Box<Swift>) -> io::Result<bool> {
+        let options = self.app.options();
+        self.deadline = Instant::now() + options.request_timeout;
+        let came = {
+            let Self { app, clock, deadline, .. } = self;
+            let mut appended = pin!(swift.append(app));
+            loop {
+                tokio::select! {
+                    biased;
+                    came = &mut appended => break came,
+                    () = &mut *clock => match Instant::now() < *deadline {
+                        true => clock.as_mut().reset(*deadline),
+                        false => break Err(late(app)),
+                    }
+                }
+            }
+        };
+        let last = swift.last || self.app.is_closing();
+        let written = match swift.told(self.app, came, last) {
+            Said::Text(text) => answer::whole(self.stream, options.stall, &text).await,
+            Said::Response(response) => {
+                answer::write(self.stream, options.stall, (Method::POST, last), response).await
+            }
+        };
+        note(self.app, &written);
+        written?;
+        Ok(last || self.app.is_closing())
+    }
+
     /// The next request, with all of its body.
     async fn next(&mut self) -> io::Result<Next> {
         self.deadline = Instant::now() + self.app.options().head_timeout;
@@ -122,7 +159,16 @@ impl<'a> Plain<'a> {
                 Some(head) => Reading::Head(head),
                 // One that comes byte by byte is not read again for each of them.
                 None if seen > 0 && !head::ends(&self.buffer, seen) => Reading::More,
-                None => Head::read(&self.buffer),
+                None => match Swift::read(self.app, self.site, &self.buffer, self.peer) {
+                    Some(swift) => {
+                        self.buffer.advance(swift.size);
+                        if self.buffer.is_empty() {
+                            self.buffer = BytesMut::new();
+                        }
+                        return Ok(Next::Swift(swift));
+                    }
+                    None => Head::read(&self.buffer),
+                },
             };
             seen = self.buffer.len();
             match reading {
@@ -220,6 +266,7 @@ fn is_stream(response: &Response<Body>) -> bool {
 #[expect(clippy::large_enum_variant, reason = "boxed it would be allocated for each request")]
 enum Next {
     Request(Head),
+    Swift(Box<Swift>),
     Other,
     End,
 }

@@ -2,8 +2,6 @@
 //!
 //! Invariant: every route is in this table, and every request to one goes through the authorizer.
 
-use std::pin::Pin;
-
 use axum::Router;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
@@ -34,7 +32,7 @@ pub struct Route {
 pub(crate) struct Surface {
     pub(crate) routes: Vec<Route>,
     /// How it tells what went wrong. The authorizer's answers are told so, too.
-    pub(crate) errors: fn(Error) -> Response,
+    pub(crate) errors: Tell,
 }
 
 fn surfaces() -> Vec<Surface> {
@@ -77,19 +75,11 @@ pub(crate) struct Site {
 struct Rule {
     method: Method,
     scope: Scope,
-    errors: fn(Error) -> Response,
-    direct: Option<Direct>,
+    errors: Tell,
 }
 
-/// A handler that is called with the id in its path and the request, without the router. For the
-/// one route that is asked for as often as all others together.
-pub(crate) type Direct = fn(App, String, Request) -> Pin<Box<dyn Future<Output = Response> + Send>>;
-
-/// The handler of a route that needs no router, if it is one.
-fn direct(method: &Method, path: &str) -> Option<Direct> {
-    (method == Method::POST && path == "/api/threads/{id}/events")
-        .then_some(surface::native::events::append_directly)
-}
+/// How a protocol tells what went wrong.
+pub(crate) type Tell = fn(Error) -> Response;
 
 impl Site {
     pub(crate) fn new(app: App) -> Self {
@@ -98,8 +88,7 @@ impl Site {
         for Surface { routes, errors } in surfaces() {
             for Route { method, path, scope, handler, .. } in routes {
                 router = router.route(path, handler);
-                let direct = direct(&method, path);
-                let rule = Rule { method, scope, errors, direct };
+                let rule = Rule { method, scope, errors };
                 match rules.iter_mut().find(|(known, _)| *known == path) {
                     Some((_, rules)) => rules.push(rule),
                     None => rules.push((path, vec![rule])),
@@ -125,27 +114,22 @@ impl Site {
         edge(&self.app, request, async |request| self.route(request).await).await
     }
 
+    /// What is asked of callers of a route, and how it tells what went wrong.
+    pub(crate) fn rule(&self, method: &Method, path: &str) -> Option<(Scope, Tell)> {
+        let found = self.rules.at(path).ok()?;
+        rule(found.value, method).map(|rule| (rule.scope, rule.errors))
+    }
+
     /// Takes a request to its route, past the authorizer.
     async fn route(&self, request: Request) -> Response {
         let found = self.rules.at(request.uri().path()).ok().and_then(|found| {
             let rule = rule(found.value, request.method())?;
-            let name = if rule.direct.is_some() { "id" } else { "token" };
-            Some((rule, found.params.get(name).unwrap_or_default().to_owned()))
+            Some((rule, found.params.get("token").unwrap_or_default().to_owned()))
         });
         // Neither is told anything but that there is nothing.
-        let Some((rule, part)) = found else { return self.handle(request).await };
-        let response = match rule.direct {
-            // An id that is spelled otherwise in a path is the router's to read.
-            Some(direct) if !part.contains('%') => {
-                let app = self.app.clone();
-                let handle = async |request| direct(app, part, request).await;
-                authorize(&self.app, (rule.scope, ""), request, handle).await
-            }
-            _ => {
-                let handle = async |request| self.handle(request).await;
-                authorize(&self.app, (rule.scope, &part), request, handle).await
-            }
-        };
+        let Some((rule, token)) = found else { return self.handle(request).await };
+        let handle = async |request| self.handle(request).await;
+        let response = authorize(&self.app, (rule.scope, &token), request, handle).await;
         in_own_words(rule.errors, response)
     }
 
@@ -164,7 +148,7 @@ fn rule<'r>(rules: &'r [Rule], method: &Method) -> Option<&'r Rule> {
 }
 
 /// What went wrong, as a protocol tells it; what else an answer has stays.
-fn in_own_words(tell: fn(Error) -> Response, mut response: Response) -> Response {
+pub(crate) fn in_own_words(tell: Tell, mut response: Response) -> Response {
     let Some(error) = response.extensions_mut().remove::<Error>() else { return response };
     let mut own = tell(error.clone());
     own.extensions_mut().extend(std::mem::take(response.extensions_mut()));

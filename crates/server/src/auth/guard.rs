@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, header};
+use http::{HeaderValue, header};
 use http_body::Body as _;
 
 use super::leave::{Answer, Watched};
@@ -15,6 +16,7 @@ use super::rate::Who;
 use super::{Principal, Scope};
 use crate::clock::now;
 use crate::edge::cors;
+use crate::extract::visible;
 use crate::query::Query;
 use crate::{App, Error, ErrorCode, view};
 
@@ -24,7 +26,7 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// Who made a request, for the log.
 #[derive(Debug, Clone)]
-pub(crate) struct Caller(pub(crate) Principal);
+pub(crate) struct Caller(pub(crate) Arc<str>);
 
 /// Lets a request through with whoever makes it, if they may: with what a route needs, and the token
 /// of a share in its path, if there is one.
@@ -37,9 +39,10 @@ pub(crate) async fn authorize(
     if scope == Scope::Nobody {
         return next(request).await;
     }
+    let shown = Shown::of(&request);
     let admitted = match scope {
-        Scope::Share => admit_share(app, token, &mut request).await,
-        _ => admit(app, scope, &request),
+        Scope::Share => admit_share(app, token, &shown).await,
+        _ => admit(app, scope, &shown),
     };
     let principal = match admitted {
         Ok(principal) => principal,
@@ -53,23 +56,45 @@ pub(crate) async fn authorize(
     if response.body().size_hint().exact().is_none() {
         response = watched(app, &principal, response);
     }
-    response.extensions_mut().insert(Caller(principal));
+    response.extensions_mut().insert(Caller(principal.name));
     response
 }
 
-fn admit(app: &App, scope: Scope, request: &Request) -> Result<Principal, Error> {
+/// What a request shows of who makes it.
+pub(crate) struct Shown<'a> {
+    pub(crate) authorization: Option<&'a [u8]>,
+    pub(crate) host: Option<&'a [u8]>,
+    pub(crate) origin: Option<&'a [u8]>,
+    pub(crate) query: Option<&'a str>,
+    pub(crate) peer: Option<IpAddr>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(request: &'a Request) -> Self {
+        let value = |name| request.headers().get(name).map(HeaderValue::as_bytes);
+        Self {
+            authorization: value(header::AUTHORIZATION),
+            host: value(header::HOST),
+            origin: value(header::ORIGIN),
+            query: request.uri().query(),
+            peer: request.extensions().get::<Peer>().map(|peer| peer.0),
+        }
+    }
+}
+
+/// Whoever makes a request, if they may make it; for routes with a scope that a key can have.
+pub(crate) fn admit(app: &App, scope: Scope, shown: &Shown<'_>) -> Result<Principal, Error> {
     let ring = app.gate().ring();
     if ring.is_open() {
-        from_here(app, request.headers())?;
+        from_here(app, shown)?;
         return Ok(Principal::anyone());
     }
     let at = Instant::now();
-    let secret = secret(request.headers(), request.uri().query());
-    let known = match &secret {
+    let known = match &secret(shown) {
         Some(secret) => ring.principal(secret, now()),
         None => Err(Error::new(ErrorCode::Unauthorized, "a key is needed")),
     };
-    let principal = known.map_err(|error| stranger(app, request, error, at))?;
+    let principal = known.map_err(|error| stranger(app, shown, error, at))?;
     within_rate(app, &principal, at)?;
     if !principal.may(scope) {
         let message = format!("this needs a key with scope `{}`", scope.name());
@@ -80,9 +105,9 @@ fn admit(app: &App, scope: Scope, request: &Request) -> Result<Principal, Error>
 
 /// Whoever has a share's token, limited to what it shares. A token that is not known, was revoked
 /// or has ended, and one whose thread is gone, are all not found, and look the same.
-async fn admit_share(app: &App, token: &str, request: &mut Request) -> Result<Principal, Error> {
+async fn admit_share(app: &App, token: &str, shown: &Shown<'_>) -> Result<Principal, Error> {
     if app.gate().ring().is_open() {
-        from_here(app, request.headers())?;
+        from_here(app, shown)?;
     }
     let at = Instant::now();
     let (own, token) = (app.clone(), token.to_owned());
@@ -98,7 +123,7 @@ async fn admit_share(app: &App, token: &str, request: &mut Request) -> Result<Pr
     });
     let Some(share) = found.await? else {
         let error = Error::new(ErrorCode::NotFound, "there is no such share");
-        return Err(stranger(app, request, error, at));
+        return Err(stranger(app, shown, error, at));
     };
     let principal = Principal::of_share(share);
     within_rate(app, &principal, at)?;
@@ -106,9 +131,8 @@ async fn admit_share(app: &App, token: &str, request: &mut Request) -> Result<Pr
 }
 
 /// What someone is told who could not say who they are: not too often from one address.
-fn stranger(app: &App, request: &Request, error: Error, at: Instant) -> Error {
-    let peer = request.extensions().get::<Peer>();
-    let address = peer.map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0);
+fn stranger(app: &App, shown: &Shown<'_>, error: Error, at: Instant) -> Error {
+    let address = shown.peer.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
     if app.strangers().admits(Who::Address(address), at) { error } else { limited() }
 }
 
@@ -123,24 +147,23 @@ fn limited() -> Error {
 
 /// The key or token that a request brings. A browser's `EventSource` cannot send headers, so the
 /// query can have it too; queries are never logged.
-fn secret<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> Option<Cow<'a, str>> {
-    if let Some(value) = headers.get(header::AUTHORIZATION) {
-        let (scheme, secret) = value.to_str().ok()?.split_once(' ')?;
+fn secret<'a>(shown: &Shown<'a>) -> Option<Cow<'a, str>> {
+    if let Some(value) = shown.authorization {
+        let (scheme, secret) = visible(value)?.split_once(' ')?;
         return scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim().into());
     }
-    Query::new(query).get("access_token").map(|secret| secret.to_owned().into())
+    Query::new(shown.query).get("access_token").map(|secret| secret.to_owned().into())
 }
 
 /// Where there are no keys, whoever is on this machine may do everything, but not the pages that
 /// their browser shows: neither by a form of another site nor by a name that leads here.
-fn from_here(app: &App, headers: &HeaderMap) -> Result<(), Error> {
+fn from_here(app: &App, shown: &Shown<'_>) -> Result<(), Error> {
     let refuse = |message| Err(Error::new(ErrorCode::Forbidden, message));
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let host = text(header::HOST).unwrap_or("localhost");
+    let host = shown.host.and_then(visible).unwrap_or("localhost");
     if !is_local(host) {
         return refuse("without keys, the host must be this machine's own name");
     }
-    match text(header::ORIGIN) {
+    match shown.origin.and_then(visible) {
         Some(origin) if !is_own(origin, host) && !cors::is_listed(app.options(), origin) => {
             refuse("without keys, other sites may not ask; list them with `--cors`")
         }
@@ -193,11 +216,14 @@ mod tests {
 
     #[test]
     fn the_secret_is_in_the_header_or_else_in_the_query() {
-        let mut headers = HeaderMap::new();
-        assert_eq!(secret(&headers, Some("a=b&access_token=q%2E")).as_deref(), Some("q."));
-        headers.insert(header::AUTHORIZATION, "bearer  h".parse().unwrap());
-        assert_eq!(secret(&headers, Some("access_token=q")).as_deref(), Some("h"));
-        headers.insert(header::AUTHORIZATION, "Basic aGVsbG8=".parse().unwrap());
-        assert_eq!(secret(&headers, Some("access_token=q")), None);
+        let said = |authorization: Option<&'static str>, query| {
+            let authorization = authorization.map(str::as_bytes);
+            let shown = Shown { authorization, host: None, origin: None, query, peer: None };
+            secret(&shown).map(Cow::into_owned)
+        };
+        assert_eq!(said(None, Some("a=b&access_token=q%2E")).as_deref(), Some("q."));
+        assert_eq!(said(Some("bearer  h"), Some("access_token=q")).as_deref(), Some("h"));
+        assert_eq!(said(Some("Basic aGVsbG8="), Some("access_token=q")), None);
+        assert_eq!(said(Some("bearer \u{e4}"), Some("access_token=q")), None);
     }
 }

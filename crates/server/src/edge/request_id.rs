@@ -5,17 +5,17 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::clock::now;
+use crate::extract::visible;
 
-const NAME: HeaderName = HeaderName::from_static("x-request-id");
+pub(super) const NAME: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The id that the caller gave, if it is sane, else a new one.
-pub(super) fn of(headers: &HeaderMap) -> String {
-    let given = headers.get(NAME).and_then(|value| value.to_str().ok());
+pub(super) fn of(given: Option<&[u8]>) -> String {
     let sane = |id: &&str| {
         (1..=128).contains(&id.len())
             && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/+=".contains(&b))
     };
-    given.filter(sane).map_or_else(fresh, str::to_owned)
+    given.and_then(visible).filter(sane).map_or_else(fresh, str::to_owned)
 }
 
 /// A new one: told apart from all others, and no secret, so that it needs no word with the system.

@@ -77,6 +77,19 @@ pub(super) async fn write(
     }
 }
 
+/// Writes an answer that is all there, in one go if the peer takes it.
+pub(super) async fn whole(stream: &mut TcpStream, limit: Duration, text: &[u8]) -> io::Result<()> {
+    let taken = match stream.try_write(text) {
+        Ok(taken) => taken,
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+        Err(error) => return Err(error),
+    };
+    match text.get(taken..) {
+        None | Some([]) => Ok(()),
+        Some(rest) => send(stream, limit, &mut [IoSlice::new(rest)]).await,
+    }
+}
+
 /// Writes the head of an answer of unknown length, the last on its connection, and gives its body:
 /// whoever waits for the first event should know that there is a stream.
 pub(super) async fn begin(
@@ -208,7 +221,7 @@ fn head(status: StatusCode, headers: &HeaderMap, length: &Length, last: bool) ->
 }
 
 /// Tells the time, as answers have it; put into words once a second.
-fn dated(tell: impl FnOnce(&str)) {
+pub(super) fn dated(tell: impl FnOnce(&str)) {
     thread_local! {
         static DATE: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
     }

@@ -35,6 +35,7 @@ mod server;
 mod share;
 mod site;
 mod state;
+mod swift;
 mod tls;
 mod token;
 #[cfg(feature = "otel")]

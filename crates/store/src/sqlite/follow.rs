@@ -18,6 +18,8 @@ use crate::{Batch, Key, ThreadKey, ThreadRef};
 /// Rows and bytes that may wait. Whoever appends more waits for those who follow.
 const MOST: usize = 32_768;
 const MOST_BYTES: usize = 64 << 20;
+/// Rows that are looked at, or let go, while others wait.
+const AT_ONCE: usize = 128;
 
 /// A committed row that has not been followed.
 #[derive(Debug, Clone)]
@@ -182,23 +184,41 @@ impl Backlog {
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// The rows that came first, up to so many; they stay.
+    /// The rows that came first, up to so many; they stay. Only whoever follows lets them go, so
+    /// they are looked at a few at a time: nobody who appends waits for all of them.
     pub(super) fn first(&self, most: usize) -> Vec<Item> {
-        self.queue().items.iter().take(most).cloned().collect()
+        let mut first = Vec::with_capacity(most.min(self.len()));
+        while first.len() < most {
+            let queue = self.queue();
+            let end = queue.items.len().min(first.len() + AT_ONCE).min(most);
+            if end <= first.len() {
+                break;
+            }
+            first.extend(queue.items.range(first.len()..end).cloned());
+        }
+        first
     }
 
-    /// The tables have so many of those that came first.
-    pub(super) fn followed(&self, count: usize) {
-        let mut queue = self.queue();
-        let Queue { items, bytes, keys, .. } = &mut *queue;
-        for item in items.drain(..count) {
-            *bytes -= item.batch.size();
-            if let Some(key) = item.key {
-                keys.remove(&(item.thread, key.text));
+    /// The tables have so many of those that came first. They go a few at a time, and are gone
+    /// after others can come in: whoever follows gives way, and must not while it keeps the queue.
+    pub(super) fn followed(&self, mut count: usize) {
+        let mut gone = Vec::with_capacity(count.min(AT_ONCE));
+        while count > 0 {
+            let mut queue = self.queue();
+            let Queue { items, bytes, keys, .. } = &mut *queue;
+            let some = count.min(AT_ONCE).min(items.len());
+            for item in items.drain(..some) {
+                *bytes -= item.batch.size();
+                if let Some(key) = &item.key {
+                    keys.remove(&(item.thread, key.text.clone()));
+                }
+                gone.push(item);
             }
+            queue.since = (!queue.items.is_empty()).then(Instant::now);
+            drop(queue);
+            gone.clear();
+            count = if some == 0 { 0 } else { count - some };
         }
-        queue.since = (!queue.items.is_empty()).then(Instant::now);
-        drop(queue);
         self.room.notify_all();
     }
 

@@ -16,6 +16,8 @@ use crate::{Batch, ThreadKey, ThreadRef};
 /// Rows and bytes that are kept although their places are written down.
 const KEPT: usize = 4096;
 const KEPT_BYTES: usize = 8 << 20;
+/// Rows that go while others wait.
+const AT_ONCE: usize = 128;
 
 /// A row of the journal.
 #[derive(Debug, Clone)]
@@ -82,16 +84,25 @@ impl Recent {
     }
 
     /// The places of the rows up to one have been written down: those that have been here for long
-    /// can go.
+    /// can go, a few at a time, so that nobody waits for all of them.
     pub(crate) fn followed(&self, upto: i64) {
-        let mut threads = self.write();
         self.followed.store(upto, Ordering::Release);
-        while (threads.order.len() > KEPT || threads.bytes > KEPT_BYTES)
-            && let Some(&(row, num)) = threads.order.front()
-            && row <= upto
-        {
-            threads.order.pop_front();
-            threads.drop_oldest(num, row);
+        let mut gone = Vec::with_capacity(AT_ONCE);
+        loop {
+            let mut threads = self.write();
+            while gone.len() < AT_ONCE
+                && (threads.order.len() > KEPT || threads.bytes > KEPT_BYTES)
+                && let Some(&(row, num)) = threads.order.front()
+                && row <= upto
+            {
+                threads.order.pop_front();
+                gone.push(threads.drop_oldest(num, row));
+            }
+            drop(threads);
+            if gone.is_empty() {
+                return;
+            }
+            gone.clear();
         }
     }
 
@@ -174,15 +185,16 @@ impl Recent {
 }
 
 impl Threads {
-    /// Forgets the oldest row of a thread, which is this one.
-    fn drop_oldest(&mut self, num: i64, row: i64) {
-        let Some(thread) = self.numbered.get_mut(&num) else { return };
+    /// Takes out the oldest row of a thread, which is this one.
+    fn drop_oldest(&mut self, num: i64, row: i64) -> Option<Row> {
+        let thread = self.numbered.get_mut(&num)?;
         let oldest = thread.rows.pop_front_if(|oldest| oldest.row == row);
-        self.bytes -= oldest.map_or(0, |oldest| oldest.batch.size());
+        self.bytes -= oldest.as_ref().map_or(0, |oldest| oldest.batch.size());
         if thread.rows.is_empty()
             && let Some(thread) = self.numbered.remove(&num)
         {
             self.named.remove(&thread.key);
         }
+        oldest
     }
 }

@@ -1,14 +1,13 @@
 //! Events: appended, read.
 
 use std::fmt::Write as _;
-use std::pin::Pin;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{FromRequest as _, RawQuery, Request, State};
+use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use selvedge_protocol::journal::{Cursor, Event, Kind};
 use selvedge_protocol::json::{Doc, from_utf8};
 use selvedge_protocol::time;
@@ -23,7 +22,7 @@ use super::work::Held;
 use crate::auth::{Principal, Scope};
 pub(crate) use crate::clock::now;
 use crate::event::Stamp;
-use crate::extract::{Id, Payload};
+use crate::extract::{Id, Payload, visible};
 use crate::ingest::expanded;
 use crate::query::Query;
 use crate::view::{Filter, Sieve, Start};
@@ -34,6 +33,8 @@ const PAGE: usize = 1000;
 const PAGE_MAX: usize = 10_000;
 /// Bytes of a page.
 const PAGE_BYTES: usize = 8 << 20;
+/// The header with an idempotency key.
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// `POST /api/threads/{id}/events`
 pub(crate) async fn append(
@@ -46,26 +47,6 @@ pub(crate) async fn append(
     appended(&app, &principal, &id, &headers, &body).await
 }
 
-/// The same without the router; see [`crate::routes`].
-pub(crate) fn append_directly(
-    app: App,
-    id: String,
-    mut request: Request,
-) -> Pin<Box<dyn Future<Output = Response> + Send>> {
-    Box::pin(async move {
-        let principal = request.extensions_mut().remove::<Principal>();
-        let headers = std::mem::take(request.headers_mut());
-        let answer = async {
-            // The authorizer has let someone through.
-            let nobody = || Error::new(ErrorCode::Unauthorized, "a key is needed");
-            let principal = principal.ok_or_else(nobody)?;
-            let Payload(body) = Payload::from_request(request, &app).await?;
-            appended(&app, &principal, &id, &headers, &body).await
-        };
-        answer.await.into_response()
-    })
-}
-
 async fn appended(
     app: &App,
     principal: &Principal,
@@ -74,26 +55,51 @@ async fn appended(
     body: &Bytes,
 ) -> Result<Response, Error> {
     let held = Held::named(app, &principal.thread(id), headers).await?;
-    let stamp = Stamp::new(id, now());
-    let stamp = match &held {
-        Some(held) => stamp.of(&held.lease.task, &held.lease.agent),
-        None => stamp,
-    };
-    let drafts = app.options().coalesce.apply(stamp.events(&expanded(body)?)?);
-    may_say(principal, &drafts)?;
-    let mut append = Append::new(principal.thread(id), drafts);
-    append.key = key(headers, body)?;
-    append.guard = held.as_ref().map(|held| held.guard(Then::Renew));
-    if let Some(expected) = headers.get(header::IF_MATCH) {
-        append.expect = match expected_head(expected.as_bytes())? {
-            Expected::Any => Expect::Anything,
-            Expected::Seq(seq) => Expect::Head(seq),
-            Expected::Cursor(cursor) => Expect::At(cursor),
-        };
-    }
+    let value = |name| headers.get(name).map(HeaderValue::as_bytes);
+    let given = Given { key: value(KEY), expected: value(header::IF_MATCH), body };
+    let append = given.append(app, principal, id, held.as_ref())?;
     let appended = app.append_to(id, append).await?;
     let more = held.map(|held| format!(",\"leaseExpiresAt\":{}", held.renewed(appended.at)));
     Ok(told(&appended, more.as_deref().unwrap_or("")))
+}
+
+/// What an append is asked for with, besides its thread.
+pub(crate) struct Given<'a> {
+    /// `Idempotency-Key`
+    pub(crate) key: Option<&'a [u8]>,
+    /// `If-Match`
+    pub(crate) expected: Option<&'a [u8]>,
+    pub(crate) body: &'a [u8],
+}
+
+impl Given<'_> {
+    /// The append, if it is one that someone may make.
+    pub(crate) fn append(
+        &self,
+        app: &App,
+        principal: &Principal,
+        id: &str,
+        held: Option<&Held>,
+    ) -> Result<Append, Error> {
+        let stamp = Stamp::new(id, now());
+        let stamp = match held {
+            Some(held) => stamp.of(&held.lease.task, &held.lease.agent),
+            None => stamp,
+        };
+        let drafts = app.options().coalesce.apply(stamp.events(&expanded(self.body)?)?);
+        may_say(principal, &drafts)?;
+        let mut append = Append::new(principal.thread(id), drafts);
+        append.key = keyed(self.key, || Sha256::digest(self.body).into())?;
+        append.guard = held.map(|held| held.guard(Then::Renew));
+        if let Some(expected) = self.expected {
+            append.expect = match expected_head(expected)? {
+                Expected::Any => Expect::Anything,
+                Expected::Seq(seq) => Expect::Head(seq),
+                Expected::Cursor(cursor) => Expect::At(cursor),
+            };
+        }
+        Ok(append)
+    }
 }
 
 /// Whether someone may say that. Agents answer questions where it is looked at who may, and whoever
@@ -125,16 +131,25 @@ fn may_say(principal: &Principal, drafts: &[Draft]) -> Result<(), Error> {
 
 /// Where events were put, and what else there is to say: nothing, or members with a comma before.
 pub(in crate::surface) fn told(appended: &Appended, more: &str) -> Response {
-    let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
+    let cursor = reached(appended).to_string();
+    let mut body = String::with_capacity(96 + more.len());
+    tell(appended, &cursor, more, &mut body);
+    at(&cursor, body)
+}
+
+/// Where a thread stands after an append.
+pub(crate) fn reached(appended: &Appended) -> Cursor {
+    Cursor { epoch: appended.thread.epoch, seq: appended.last }
+}
+
+/// Where events were put, as JSON.
+pub(crate) fn tell(appended: &Appended, cursor: &str, more: &str, out: &mut String) {
     let (first, last, duplicate) = (appended.first, appended.last, appended.duplicate);
-    let text = cursor.to_string();
-    let mut body = String::with_capacity(80 + more.len());
-    let _ = write!(body, "{{\"first\":{first},\"last\":{last},\"cursor\":\"");
-    body.push_str(&text);
-    body.push_str(if duplicate { "\",\"duplicate\":true" } else { "\",\"duplicate\":false" });
-    body.push_str(more);
-    body.push('}');
-    at(&text, body)
+    // Writing into memory does not fail.
+    let _ = write!(
+        out,
+        "{{\"first\":{first},\"last\":{last},\"cursor\":\"{cursor}\",\"duplicate\":{duplicate}{more}}}"
+    );
 }
 
 /// An answer in JSON that leaves its reader at a cursor.
@@ -142,8 +157,8 @@ pub(crate) fn placed(cursor: Cursor, body: String) -> Response {
     at(&cursor.to_string(), body)
 }
 
-fn at(cursor: &str, body: String) -> Response {
-    let mut response = Response::new(Body::from(body));
+fn at(cursor: &str, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
     let headers = response.headers_mut();
     headers.reserve(4);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -155,7 +170,7 @@ fn at(cursor: &str, body: String) -> Response {
 
 /// The answer for a thread that was made, or was there already under the same key.
 pub(super) fn made(id: &str, appended: &Appended, body: String) -> Response {
-    let cursor = Cursor { epoch: appended.thread.epoch, seq: appended.last };
+    let cursor = reached(appended);
     let status = if appended.duplicate { StatusCode::OK } else { StatusCode::CREATED };
     let location = [(header::LOCATION, format!("/api/threads/{}", encode(id)))];
     (status, location, placed(cursor, body)).into_response()
@@ -261,7 +276,7 @@ pub(super) fn entries(page: &Page, after: u64, sieve: &mut Sieve) -> (String, u6
 
 /// The request's idempotency key, with a digest of what it is for.
 pub(crate) fn key(headers: &HeaderMap, body: &[u8]) -> Result<Option<Key>, Error> {
-    keyed(headers, || Sha256::digest(body).into())
+    keyed(given_key(headers), || Sha256::digest(body).into())
 }
 
 /// The same for a request whose body alone does not say what it is for.
@@ -269,7 +284,7 @@ pub(in crate::surface) fn key_of(
     headers: &HeaderMap,
     parts: &[&[u8]],
 ) -> Result<Option<Key>, Error> {
-    keyed(headers, || {
+    keyed(given_key(headers), || {
         let mut digest = Sha256::new();
         for part in parts {
             digest.update((part.len() as u64).to_le_bytes());
@@ -279,9 +294,13 @@ pub(in crate::surface) fn key_of(
     })
 }
 
-fn keyed(headers: &HeaderMap, digest: impl FnOnce() -> [u8; 32]) -> Result<Option<Key>, Error> {
-    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
-    let text = value.to_str().map_err(|_| {
+fn given_key(headers: &HeaderMap) -> Option<&[u8]> {
+    headers.get(KEY).map(HeaderValue::as_bytes)
+}
+
+fn keyed(given: Option<&[u8]>, digest: impl FnOnce() -> [u8; 32]) -> Result<Option<Key>, Error> {
+    let Some(value) = given else { return Ok(None) };
+    let text = visible(value).ok_or_else(|| {
         Error::new(ErrorCode::BadParameter, "`Idempotency-Key` must be visible ASCII")
     })?;
     Ok(Some(Key { text: text.to_owned(), digest: digest() }))
