@@ -24,9 +24,9 @@ pub(crate) struct Place {
 pub(crate) struct Shards {
     /// Keep threads in this database, too; once for each, always in the same order
     ///
-    /// The first database, --store, has the list of which thread is where, the keys and the shares.
-    /// A new thread goes to one of all by its name and stays there; one that is added gets new
-    /// threads only. In the environment they are separated by spaces.
+    /// The first database, --store, has the list of which thread is where, and the keys. A new thread
+    /// goes to one of all by its name and stays there; one that is added gets new threads only. In
+    /// the environment they are separated by spaces.
     #[arg(long = "shard", env = "SELVEDGE_SHARDS", hide_env_values = true, value_name = "URL",
           value_delimiter = ' ', requires = "store", value_parser = database)]
     shards: Vec<Address>,

@@ -54,7 +54,7 @@ mod store;
 mod thread;
 mod vault;
 
-pub use address::Address;
+pub use address::{Address, Addresses};
 pub use append::{Append, Appended, Create, Draft, Expect, Key, Limits};
 pub use archive::ArchiveCheck;
 pub use batch::{Batch, Entry, Page};

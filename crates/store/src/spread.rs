@@ -70,6 +70,11 @@ impl Spread {
         std::iter::once(&self.first).chain(&self.others)
     }
 
+    /// The one database, if there is one.
+    pub(crate) fn only(&self) -> Option<&Shard> {
+        self.others.is_empty().then_some(&self.first)
+    }
+
     /// The database of a number.
     fn shard(&self, number: usize) -> Result<&Shard, ShardError> {
         let shard = match number.checked_sub(1) {

@@ -15,9 +15,9 @@ use crate::rows::fold::Folding;
 use crate::spread::Spread;
 use crate::sqlite::open;
 use crate::{
-    Address, Append, AppendError, Appended, Erase, Erasure, HashChain, Hints, KeyHash, Lease,
-    Limits, Lineage, OpenError, Page, Progress, Promote, PromoteError, Promoted, ReadError, Redact,
-    RedactError, Redacted, TendError, Then, ThreadKey, ThreadRef, postgres,
+    Address, Addresses, Append, AppendError, Appended, Erase, Erasure, HashChain, Hints, KeyHash,
+    Lease, Limits, Lineage, OpenError, Page, Progress, Promote, PromoteError, Promoted, ReadError,
+    Redact, RedactError, Redacted, TendError, Then, ThreadKey, ThreadRef, postgres,
 };
 
 /// How to open a store.
@@ -73,9 +73,16 @@ impl Store {
         }
     }
 
-    /// Where it is; of several databases the first, which has all that is beside the journal.
+    /// Where it is; of several databases the first, which has the keys.
     pub fn address(&self) -> &Address {
         &self.inner.spread.first.address
+    }
+
+    /// Where all of it is.
+    pub fn addresses(&self) -> Addresses {
+        let mut all = self.spread().all().map(|shard| shard.address.clone());
+        let first = all.next().unwrap_or_else(|| self.address().clone());
+        Addresses::new(first, all.collect())
     }
 
     /// Whether other nodes may have it, too.
@@ -112,7 +119,12 @@ impl Store {
     /// Appends events; when it answers, they are on disk.
     pub async fn append(&self, append: Append) -> Result<Appended, AppendError> {
         append.check(&self.inner.limits)?;
-        self.spread().place(&append).await?.writer.append(append).await
+        let shard = match self.spread().only() {
+            Some(only) => only,
+            // Apart, so that whoever has one database does not carry it along.
+            None => Box::pin(self.spread().place(&append)).await?,
+        };
+        shard.writer.append(append).await
     }
 
     /// The thread, if it is there. Blocks for the disk.

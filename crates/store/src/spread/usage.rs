@@ -120,8 +120,7 @@ impl Spread {
     fn asked(&self, asked: &UsageQuery) -> Result<Option<&super::Shard>, ReadError> {
         match &asked.thread {
             Some(thread) => Ok(Some(self.of(thread.num)?)),
-            None if self.others.is_empty() => Ok(Some(&self.first)),
-            None => Ok(None),
+            None => Ok(self.only()),
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_store::{
-    Append, AppendError, Copy, Create, Draft, InboxOrder, InboxQuery, Keys, OpenError, Options,
-    Place, Promote, PromoteError, ShardError, Store, TaskQuery, ThreadQuery, UsageBy, UsageOrder,
-    UsageQuery,
+    Append, AppendError, Branches, Copy, Create, Draft, Erase, Grant, InboxOrder, InboxQuery, Keys,
+    NewShare, OpenError, Options, Place, Promote, PromoteError, Push, Pushes, ShardError, Shares,
+    Store, TaskQuery, ThreadQuery, UsageBy, UsageOrder, UsageQuery, Vault,
 };
 
 use super::append::{event, names, thread};
@@ -217,6 +217,63 @@ async fn nodes_hear_of_work_in_any_database_and_one_of_them_has_it() {
         one.release(*num, "new").unwrap();
         assert!(other.claim(*num, "new").unwrap());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_beside_a_journal_is_where_its_thread_is_and_goes_with_it() {
+    let Some(home) = Home::new() else { return };
+    let store = home.open();
+    let made = fill(&store).await;
+    let shares = Shares::open(store.addresses()).unwrap();
+    let pushes = Pushes::open(store.addresses()).unwrap();
+    let vault = Vault::open(store.addresses()).unwrap();
+    let some: Vec<(&String, i64)> = (0..3)
+        .map(|nth| made.iter().find(|(_, num)| shard(**num) == nth).unwrap())
+        .map(|(id, num)| (id, *num))
+        .collect();
+    let (mut tokens, grants) =
+        (Vec::new(), |num: i64| Grant { thread: num, tool: "tool".into(), user: "u".into() });
+    for (id, num) in &some {
+        let (thread, shows) = (*num, Vec::new());
+        let tenant = "default".to_owned();
+        let new = NewShare { tenant, thread, upto: 2, title: None, shows, expires: None };
+        let (share, token) = shares.add(new, 1).unwrap().unwrap();
+        tokens.push((share, token));
+        let push = Push {
+            thread,
+            task: "k".into(),
+            id: (*id).clone(),
+            tenant: "default".into(),
+            context: (*id).clone(),
+            sealed: vec![1],
+            told: String::new(),
+            over: false,
+        };
+        assert!(pushes.put(&push).unwrap());
+        vault.put_credential(id, &grants(*num), b"sealed", i64::MAX).unwrap();
+    }
+    for (nth, (_, num)) in some.iter().enumerate() {
+        let kept = home.database(nth).lines("SELECT thread::text FROM share");
+        assert_eq!(kept, [num.to_string()]);
+    }
+    for (share, token) in &tokens {
+        assert_eq!(shares.find(token).unwrap().as_ref(), Some(share));
+        assert_eq!(shares.list(share.made.thread).unwrap(), [share.clone()]);
+    }
+    assert_eq!(shares.find("sh_none").unwrap(), None);
+    assert_eq!(pushes.open_ones().unwrap().len(), 3);
+    shares.revoke(tokens[1].0.made.thread, &tokens[1].0.id, 5).unwrap().unwrap();
+    assert_eq!(shares.revoked_since(5).unwrap(), [tokens[1].0.hash]);
+
+    store.delete(thread(some[0].0)).await.unwrap();
+    vault.sweep(7).unwrap();
+    let held = |n: usize| vault.credential(some[n].0, &grants(some[n].1), 7).unwrap().is_some();
+    assert_eq!([0, 1, 2].map(held), [false, true, true]);
+    let (by, reason, branches) = ("ops".to_owned(), None, Branches::Stay);
+    store.erase(Erase { thread: thread(some[2].0), by, reason, branches }).await.unwrap();
+    assert_eq!([0, 1, 2].map(held), [false, true, false]);
+    assert_eq!(shares.find(&tokens[2].1).unwrap(), None);
+    assert_eq!((home.count("share"), home.count("push")), (2, 2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
