@@ -15,6 +15,9 @@ use crate::{OpenError, db};
 const LOG_BYTES: i64 = 64 << 20;
 /// How long a connection waits for another.
 pub(super) const BUSY: Duration = Duration::from_secs(5);
+/// Steps of a statement after which whoever follows lets others have the core, some ten
+/// microseconds. A lower priority says how much of it others get, not how soon: some milliseconds.
+const STEPS: i32 = 256;
 
 /// The connection that writes, with the schema brought up to date.
 pub(crate) fn writer(path: &Path) -> Result<db::Connection, OpenError> {
@@ -97,6 +100,11 @@ fn prepare(conn: &mut Connection) -> Result<(), Trouble> {
     conn.pragma_update(None, "secure_delete", "fast")?;
     plan_once(conn)?;
     conn.set_prepared_statement_cache_capacity(256);
+    let give_way = || {
+        std::thread::yield_now();
+        false
+    };
+    conn.progress_handler(STEPS, Some(give_way))?;
     let found = schema::version(conn)?;
     if found > schema::VERSION {
         return Err(Trouble::Newer(found));
