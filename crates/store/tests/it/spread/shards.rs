@@ -258,7 +258,7 @@ async fn what_is_beside_a_journal_is_where_its_thread_is_and_goes_with_it() {
     }
     for (share, token) in &tokens {
         assert_eq!(shares.find(token).unwrap().as_ref(), Some(share));
-        assert_eq!(shares.list(share.made.thread).unwrap(), [share.clone()]);
+        assert_eq!(shares.list(share.made.thread).unwrap(), std::slice::from_ref(share));
     }
     assert_eq!(shares.find("sh_none").unwrap(), None);
     assert_eq!(pushes.open_ones().unwrap().len(), 3);
