@@ -55,7 +55,7 @@ pub struct Journal {
 impl Journal {
     /// The journal of a store, written through `append`.
     pub fn new(store: Store, append: Appender) -> Self {
-        let vault = Vault::new(store.address(), Secret::Beside);
+        let vault = Vault::new(store.addresses(), Secret::Beside);
         Self { store, append, vault }
     }
 

@@ -68,7 +68,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Serve(serve::Args),
+    Serve(Box<serve::Args>),
     Config(config::Args),
     Keys(keys::Args),
     Threads(lists::ThreadsArgs),

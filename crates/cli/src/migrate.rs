@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use selvedge_store::Store;
 
 use crate::error::Error;
-use crate::place::Place;
+use crate::place::{Place, Shards};
 use crate::{args, output};
 
 /// Make the tables of a store, or bring those of an older version up to date
@@ -19,13 +19,17 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    shards: Shards,
 }
 
 /// Migrates.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
-    let address = args.place.address();
-    let steps = Store::migrate(&address)?;
+    let first = args.place.address();
     let good = args::GOOD;
-    output::print(&format!("{good}ok{good:#}  {address} is up to date, at step {steps}\n"))?;
+    for address in std::iter::once(&first).chain(args.shards.addresses()) {
+        let steps = Store::migrate(address)?;
+        output::print(&format!("{good}ok{good:#}  {address} is up to date, at step {steps}\n"))?;
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -19,6 +19,26 @@ pub(crate) struct Place {
     store: Option<Address>,
 }
 
+/// The other databases, where threads are in several.
+#[derive(clap::Args)]
+pub(crate) struct Shards {
+    /// Keep threads in this database, too; once for each, always in the same order
+    ///
+    /// The first database, --store, has the list of which thread is where, and the keys. A new thread
+    /// goes to one of all by its name and stays there; one that is added gets new threads only. In
+    /// the environment they are separated by spaces.
+    #[arg(long = "shard", env = "SELVEDGE_SHARDS", hide_env_values = true, value_name = "URL",
+          value_delimiter = ' ', requires = "store", value_parser = database)]
+    shards: Vec<Address>,
+}
+
+impl Shards {
+    /// Their addresses.
+    pub(crate) fn addresses(&self) -> &[Address] {
+        &self.shards
+    }
+}
+
 impl Place {
     /// The address.
     pub(crate) fn address(&self) -> Address {

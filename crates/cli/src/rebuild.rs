@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use selvedge_store::{Options, Store};
 
 use crate::error::Error;
-use crate::place::Place;
+use crate::place::{Place, Shards};
 use crate::{output, remote};
 
 /// Build lists, inbox, usage and search anew from the journal
@@ -19,6 +19,8 @@ Examples:
 pub(crate) struct Args {
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    shards: Shards,
 }
 
 /// Rebuilds.
@@ -27,7 +29,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         let cause = std::io::ErrorKind::NotFound.into();
         return Err(Error::Read { name: missing.display().to_string(), cause });
     }
-    let store = Store::open(args.place.address(), Options::default())?;
+    let shards = args.shards.addresses().to_vec();
+    let store = Store::open(args.place.address(), Options { shards, ..Options::default() })?;
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent}% {pos} of {len} appends") {
         bar.set_style(style);

@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use selvedge_server::App;
-use selvedge_store::Store;
+use selvedge_store::{Address, Store};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args;
 use crate::error::Error;
-use crate::place::Place;
+use crate::place::{Place, Shards, database};
 
 /// Serve threads over HTTP
 ///
@@ -48,6 +48,14 @@ pub(crate) struct Args {
     listen: SocketAddr,
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    shards: Shards,
+    /// Read what was written long ago from this replica of the database, where it has come so far
+    ///
+    /// With --shard: once for each database, in their order.
+    #[arg(long = "replica", env = "SELVEDGE_REPLICAS", hide_env_values = true, value_name = "URL",
+          value_delimiter = ' ', requires = "store", value_parser = database)]
+    replicas: Vec<Address>,
     /// Run the agents of this configuration (see `selvedge config`)
     #[arg(long, value_name = "FILE", conflicts_with = "demo")]
     config: Option<PathBuf>,
@@ -89,7 +97,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         if !alone && !args.options.takes_tokens() && args.place.missing().is_some() {
             return Err(exposed());
         }
-        let store = Store::open(args.place.address(), args.options.store())?;
+        let mut opening = args.options.store();
+        opening.shards = args.shards.addresses().to_vec();
+        opening.replicas.clone_from(&args.replicas);
+        let store = Store::open(args.place.address(), opening)?;
         let mut options = args.options.server();
         options.agents = desk;
         options.agent = agent;
@@ -130,7 +141,11 @@ fn greet(args: &Args, app: &App, address: SocketAddr) {
     } else {
         "every request needs a key, which is sent in the clear: put TLS in front, or use --tls-cert"
     };
-    anstream::println!("{dim}journal in {}; {who}{dim:#}", args.place.address());
+    let more = match args.shards.addresses() {
+        [] => String::new(),
+        shards => format!(" and {} more", shards.len()),
+    };
+    anstream::println!("{dim}journal in {}{more}; {who}{dim:#}", args.place.address());
     if let Some(desk) = &app.options().agents {
         let names: Vec<&str> = desk.members().map(|member| member.id()).collect();
         anstream::println!("{dim}agents: {}{dim:#}", names.join(", "));

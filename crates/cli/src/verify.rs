@@ -31,7 +31,8 @@ use crate::remote::{self, Remote};
 ///
 /// With --store: the same of a database, as it is at one moment; what nodes have not followed yet is
 /// left out. It is copied into a folder for temporary files (TMPDIR), which needs room for it. A
-/// password is better in PGPASSWORD than in the URL.
+/// password is better in PGPASSWORD than in the URL. With --shard, each database of the store, and
+/// that every thread is where the first of them says.
 ///
 /// With --archive: a copy of one journal by its hash chain.
 ///
@@ -63,6 +64,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL", conflicts_with_all = ["threads", "db"],
           value_parser = database)]
     store: Option<Address>,
+    /// And this one, where threads are in several; once for each, in the order they have
+    #[arg(long = "shard", value_name = "URL", requires = "store", value_parser = database)]
+    shards: Vec<Address>,
     /// Check this copy of a journal (see `selvedge export --archive`)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["threads", "db", "store"])]
     archive: Option<PathBuf>,
@@ -74,7 +78,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     let wrong = match (&args.db, &args.store, &args.archive) {
         (Some(db), ..) => store::verify(&Address::from(db))?,
-        (_, Some(database), _) => store::verify(database)?,
+        (_, Some(first), _) => {
+            let all: Vec<Address> = std::iter::once(first).chain(&args.shards).cloned().collect();
+            store::verify_all(&all)?
+        }
         (.., Some(copy)) => archive::verify(copy)?,
         (None, None, None) => remote::run(threads(&args.remote.client(), &args.threads))?,
     };

@@ -324,7 +324,9 @@ impl From<AppendError> for Error {
         let message = error.to_string();
         match error {
             AppendError::NotFound => Self::new(ErrorCode::NotFound, message),
-            AppendError::Exists => Self::new(ErrorCode::ThreadExists, message),
+            AppendError::Exists | AppendError::OtherShard => {
+                Self::new(ErrorCode::ThreadExists, message)
+            }
             AppendError::Conflict { head, .. } => {
                 Self::new(ErrorCode::Conflict, message).with(format!("{{\"head\":{head}}}"))
             }
@@ -382,7 +384,7 @@ impl From<ReadError> for Error {
     fn from(error: ReadError) -> Self {
         let code = match &error {
             ReadError::BadPlace(_) => ErrorCode::BadParameter,
-            ReadError::Storage(_) => ErrorCode::Storage,
+            ReadError::Storage(_) | ReadError::Shard(_) => ErrorCode::Storage,
         };
         Self::new(code, error.to_string())
     }

@@ -35,6 +35,35 @@ impl Address {
     }
 }
 
+/// Where all of a store is: in a file, or in databases, in their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addresses {
+    first: Address,
+    others: Vec<Address>,
+}
+
+impl Addresses {
+    pub(crate) fn new(first: Address, others: Vec<Address>) -> Self {
+        Self { first, others }
+    }
+
+    /// The file, or the first database.
+    pub fn first(&self) -> &Address {
+        &self.first
+    }
+
+    /// The other databases.
+    pub(crate) fn others(&self) -> &[Address] {
+        &self.others
+    }
+}
+
+impl<A: Into<Address>> From<A> for Addresses {
+    fn from(address: A) -> Self {
+        Self::new(address.into(), Vec::new())
+    }
+}
+
 impl From<&Path> for Address {
     fn from(path: &Path) -> Self {
         Self::File(path.to_owned())

@@ -82,6 +82,14 @@ pub async fn check(
     }
 }
 
+/// Checks that every thread of a store of several databases is where the directory in the first of
+/// them says; [`check`] looks at each of them. Blocks.
+pub fn check_places(databases: &[Address]) -> Result<Checked, CheckError> {
+    let mut checked = Checked::default();
+    postgres::places::check(databases, &mut checked)?;
+    Ok(checked)
+}
+
 async fn check_file(
     path: &Path,
     scratch: &Path,

@@ -26,7 +26,7 @@ use write::Pile;
 use crate::chain::Digest;
 use crate::sqlite::check::has_log;
 use crate::sqlite::open;
-use crate::{Address, OpenError, Options, Progress, Store, db, postgres};
+use crate::{Address, OpenError, Options, Progress, ShardError, Store, db, postgres};
 
 /// How often differences are copied again before it is said that there are some.
 const ROUNDS: usize = 3;
@@ -162,6 +162,17 @@ pub fn copy(
     Err(CopyError::Panicked)
 }
 
+/// Refuses a database that is one of several: what is in it is no store.
+fn refuse_part(side: &Side) -> Result<(), CopyError> {
+    match side.tried(postgres::role::is_part(&side.conn))? {
+        true => {
+            let path = side.address.to_string();
+            Err(OpenError::Shard { path, cause: ShardError::Copied }.into())
+        }
+        false => Ok(()),
+    }
+}
+
 /// A store that is copied.
 struct Source {
     side: Side,
@@ -185,10 +196,11 @@ impl Source {
         if !side.is_current()? {
             return Err(CopyError::Version { path: address.to_string() });
         }
-        if let Address::Postgres(_) = address
-            && side.tried(postgres::is_copying(&side.conn))?
-        {
-            return Err(OpenError::Copying { path: address.to_string() }.into());
+        if let Address::Postgres(_) = address {
+            if side.tried(postgres::is_copying(&side.conn))? {
+                return Err(OpenError::Copying { path: address.to_string() }.into());
+            }
+            refuse_part(&side)?;
         }
         Ok(Self { side, name, lock })
     }

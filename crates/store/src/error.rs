@@ -20,6 +20,8 @@ pub enum AppendError {
     Instead(#[from] Instead),
     #[error("what is known of threads is being built anew; try again")]
     Behind,
+    #[error("the id belongs to another database than the thread to branch off from; take another")]
+    OtherShard,
     #[error("a branch must begin between 0 and the head {head}")]
     BadBranch { head: u64 },
     #[error("entries {from} to {to} were folded into one: nothing can end between them")]
@@ -66,6 +68,8 @@ pub enum TendError {
 pub enum ReadError {
     #[error("could not read: {0}")]
     Storage(#[from] db::Error),
+    #[error("could not read: the store {0}")]
+    Shard(#[from] ShardError),
     #[error("`{0}` is no place in a list")]
     BadPlace(String),
 }
@@ -78,8 +82,19 @@ pub enum OpenError {
     Storage { path: String, cause: db::Error },
     #[error("{path} was written by a newer version (schema {found}, this one knows {known})")]
     Newer { path: String, found: i64, known: i64 },
+    #[error(
+        "{path} was brought up to date by version {found}; this is {own}, which runs beside the \
+         next minor version and no later one: start a newer one"
+    )]
+    OtherRelease { path: String, found: String, own: String },
     #[error("{path} keeps text as {found}; only UTF8 can hold a journal")]
     Encoding { path: String, found: String },
+    #[error("{path} {cause}")]
+    Shard { path: String, cause: ShardError },
+    #[error("a store has at most {limit} databases")]
+    TooManyShards { limit: usize },
+    #[error("there are {databases} databases and {replicas} replicas: give one for each, in order")]
+    Replicas { databases: usize, replicas: usize },
     #[error("a copy into {path} is not complete")]
     Copying { path: String },
     #[error("{path} is open in another process")]
@@ -90,4 +105,35 @@ pub enum OpenError {
     Log { path: String, cause: std::io::Error },
     #[error("could not start a thread: {0}")]
     Thread(#[from] std::io::Error),
+}
+
+/// Why a database cannot be one of a store's. Said of its address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages tell")]
+pub enum ShardError {
+    #[error("is a file: only a PostgreSQL database can be one of several")]
+    File,
+    #[error(
+        "is database {number} of a store that has several: name the first of them with --store, \
+         and the others with --shard, in the order they had"
+    )]
+    Part { number: i64 },
+    #[error(
+        "is the first of {count} databases, and {given} were given: name all others with --shard, \
+         in the order they had"
+    )]
+    Missing { count: i64, given: i64 },
+    #[error("is database {found} of its store, not {asked}: give them in the order they had")]
+    Order { found: i64, asked: i64 },
+    #[error("belongs to another store than the first database")]
+    OtherStore,
+    #[error("has threads of its own: only an empty database can become database {asked}")]
+    Occupied { asked: i64 },
+    #[error(
+        "is one of several databases of a store: copy each of them as a whole, with pg_dump and \
+         pg_restore"
+    )]
+    Copied,
+    #[error("has something in database {number}, which this node does not know: give it --shard")]
+    Unknown { number: usize },
 }

@@ -6,6 +6,7 @@
 //! Invariant: a key's text is given out once and kept nowhere. It has 256 random bits, so a plain
 //! hash is enough: there is nothing to guess.
 
+use crate::ShardError;
 use crate::address::Address;
 use crate::db::{self, Optional as _, Row, params};
 use crate::link::Link;
@@ -37,6 +38,8 @@ pub enum KeyError {
     Open { path: String, cause: db::Error },
     #[error("could not read or write keys: {0}")]
     Storage(#[from] db::Error),
+    #[error("could not read or write: the store {0}")]
+    Shard(#[from] ShardError),
     #[error("the system gives no random numbers: {0}")]
     Random(String),
     #[error("key `{id}` not found")]

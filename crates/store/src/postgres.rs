@@ -4,14 +4,17 @@
 
 pub(crate) mod check;
 mod client;
+pub(crate) mod directory;
 mod follow;
 mod herald;
 mod hints;
 mod migrate;
 mod node;
 mod pace;
+pub(crate) mod places;
 mod quick;
 mod retain;
+pub(crate) mod role;
 mod round;
 mod search;
 mod stage;
@@ -23,7 +26,7 @@ mod writer;
 
 pub(crate) use client::Client;
 pub(crate) use herald::standing;
-pub(crate) use migrate::{VERSION, is_copying, migrate, prepared, unguarded};
+pub(crate) use migrate::{Trouble, VERSION, is_copying, migrate, prepared, unguarded};
 pub(crate) use node::Node;
 pub(crate) use search::{indexed, search};
 pub(crate) use text::stored;

@@ -7,9 +7,9 @@
 //! later is told to nobody.
 
 use crate::KeyError;
-use crate::address::Address;
+use crate::address::Addresses;
 use crate::db::{self, Optional as _, Row, params};
-use crate::link::Link;
+use crate::link::Links;
 
 pub(crate) const TABLE: &str = "
 CREATE TABLE IF NOT EXISTS push (
@@ -53,19 +53,19 @@ pub struct Push {
 /// Those of a store.
 #[derive(Debug)]
 pub struct Pushes {
-    link: Link,
+    links: Links,
 }
 
 impl Pushes {
     /// Opens them. Blocks for the disk, as all else here.
-    pub fn open(at: impl Into<Address>) -> Result<Self, KeyError> {
-        Ok(Self { link: Link::open(at.into(), TABLE)? })
+    pub fn open(at: impl Into<Addresses>) -> Result<Self, KeyError> {
+        Ok(Self { links: Links::open(&at.into(), TABLE)? })
     }
 
     /// Keeps one, in place of its namesake; `false` if the task has too many.
     pub fn put(&self, push: &Push) -> Result<bool, KeyError> {
         // Alone: the others are counted.
-        let kept = self.link.alone("push", |conn| {
+        let kept = self.links.of(push.thread)?.alone("push", |conn| {
             conn.execute(
                 "INSERT INTO push (thread, task, id, tenant, context, sealed, told, over) \
                  SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 WHERE (SELECT count(*) FROM push \
@@ -92,26 +92,32 @@ impl Pushes {
     pub fn get(&self, thread: i64, task: &str, id: &str) -> Result<Option<Push>, KeyError> {
         let sql = format!("SELECT {COLUMNS} FROM push WHERE thread = ?1 AND task = ?2 AND id = ?3");
         let of = params![thread, task, id];
-        Ok(self.link.with(|conn| conn.query_row(&sql, of, push).optional())?)
+        Ok(self.links.of(thread)?.with(|conn| conn.query_row(&sql, of, push).optional())?)
     }
 
     /// All of a task, by their ids.
     pub fn of_task(&self, thread: i64, task: &str) -> Result<Vec<Push>, KeyError> {
         let sql = format!("SELECT {COLUMNS} FROM push WHERE thread = ?1 AND task = ?2 ORDER BY id");
         let of = params![thread, task];
-        Ok(self.link.with(|conn| conn.prepare_cached(&sql)?.query_map(of, push)?.collect())?)
+        Ok(self
+            .links
+            .of(thread)?
+            .with(|conn| conn.prepare_cached(&sql)?.query_map(of, push)?.collect())?)
     }
 
     /// All to whom there is more to tell.
     pub fn open_ones(&self) -> Result<Vec<Push>, KeyError> {
         let sql = format!("SELECT {COLUMNS} FROM push INDEXED BY push_open WHERE over = 0");
-        Ok(self.link.with(|conn| conn.prepare_cached(&sql)?.query_map([], push)?.collect())?)
+        let found = self.links.each(|conn| {
+            conn.prepare_cached(&sql)?.query_map([], push)?.collect::<db::Result<Vec<_>>>()
+        })?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Notes how much was told after what `push` says, unless it is another one by now, or someone
     /// else has told more; `false` if so.
     pub fn told(&self, push: &Push, told: &str, over: bool) -> Result<bool, KeyError> {
-        let noted = self.link.with(|conn| {
+        let noted = self.links.of(push.thread)?.with(|conn| {
             conn.execute(
                 "UPDATE push SET told = ?4, over = ?5 WHERE thread = ?1 AND task = ?2 \
                      AND id = ?3 AND sealed = ?6 AND told = ?7 AND over = 0",
@@ -123,7 +129,7 @@ impl Pushes {
 
     /// Forgets one; `false` if there is none.
     pub fn remove(&self, thread: i64, task: &str, id: &str) -> Result<bool, KeyError> {
-        let removed = self.link.with(|conn| {
+        let removed = self.links.of(thread)?.with(|conn| {
             conn.execute(
                 "DELETE FROM push WHERE thread = ?1 AND task = ?2 AND id = ?3",
                 params![thread, task, id],

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::address::Address;
 use crate::db::{self, Connection, Optional as _, params};
+use crate::replica::{Replica, Standing};
 use crate::rows::promote::lineage;
 use crate::rows::thread::{find_numbered, find_thread, folded, is_live, rows_after, written_head};
 use crate::sqlite::{Known, Recent};
@@ -20,12 +21,20 @@ const TRUSTED: Duration = Duration::from_secs(1);
 pub(crate) struct Readers {
     address: Address,
     recent: Arc<Recent>,
+    /// Where what was written long ago is read, if there is one.
+    replica: Option<Box<Replica>>,
     pool: Mutex<Vec<(Connection, Instant)>>,
 }
 
 impl Readers {
     pub(crate) fn new(address: &Address, recent: Arc<Recent>) -> Self {
-        Self { address: address.clone(), recent, pool: Mutex::default() }
+        Self { address: address.clone(), recent, replica: None, pool: Mutex::default() }
+    }
+
+    /// The same, with a replica.
+    pub(crate) fn with_replica(self, replica: Option<&Address>) -> Self {
+        let replica = replica.map(|address| Box::new(Replica::new(address)));
+        Self { replica, ..self }
     }
 
     /// Runs something on a connection of its own.
@@ -157,7 +166,16 @@ impl Readers {
         entries: usize,
         bytes: usize,
     ) -> Result<Page, ReadError> {
-        let head = self.head(thread)?;
+        // What a replica says is held against what the primary does.
+        let replica = self.replica.as_ref().filter(|replica| replica.is_ready());
+        let known = match replica {
+            Some(_) => self.with(|conn| Ok(Standing::of(conn, thread)?))?,
+            None => None,
+        };
+        let head = match &known {
+            Some(known) => known.head,
+            None => self.head(thread)?,
+        };
         let mut stretch = Stretch {
             entries: Vec::new(),
             seen: after,
@@ -169,7 +187,15 @@ impl Readers {
         let recent = self.recent.after(thread.num, after);
         if recent.first().is_some_and(|first| first.first <= after + 1) {
             stretch.take_all(&recent);
-        } else {
+            return Ok(Page { entries: stretch.entries, head });
+        }
+        if let (Some(replica), Some(known)) = (replica, &known)
+            && known.is_cold(after)
+            && !stretch.is_full()
+        {
+            replica.read(thread, known, &mut stretch);
+        }
+        if !stretch.is_full() {
             self.with(|conn| self.thread_rows(conn, thread, &mut stretch))?;
         }
         Ok(Page { entries: stretch.entries, head })
@@ -206,18 +232,25 @@ impl Readers {
 }
 
 /// Entries being gathered.
-struct Stretch {
+pub(crate) struct Stretch {
     entries: Vec<crate::Entry>,
-    seen: u64,
-    upto: u64,
+    /// The last sequence number that was taken, or passed over.
+    pub(crate) seen: u64,
+    /// The last one to take.
+    pub(crate) upto: u64,
     most: usize,
     bytes: usize,
     room: usize,
 }
 
 impl Stretch {
-    fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.room == 0 || self.is_over()
+    }
+
+    /// Whether nothing more goes into it, whatever is still to come.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.room == 0 || self.entries.len() >= self.most
     }
 
     /// Whether there must not be more in it.
@@ -234,7 +267,7 @@ impl Stretch {
         }
     }
 
-    fn take(&mut self, batch: &Batch) {
+    pub(crate) fn take(&mut self, batch: &Batch) {
         // One that was begun is finished where that is not too much: all of it would be read again
         // for what is left of it.
         let is_whole = batch.size() <= self.bytes;

@@ -6,10 +6,10 @@
 //! Invariant: a share names a journal by its number, never by its id: neither a thread that takes
 //! the id later nor a branch that is promoted comes into it.
 
-use crate::address::Address;
+use crate::address::Addresses;
 use crate::db::{self, Optional as _, Row, params};
 use crate::keys::secret;
-use crate::link::Link;
+use crate::link::Links;
 use crate::{KeyError, KeyHash};
 
 pub(crate) const TABLE: &str = "
@@ -72,13 +72,13 @@ pub struct Share {
 /// The shares of a store.
 #[derive(Debug)]
 pub struct Shares {
-    link: Link,
+    links: Links,
 }
 
 impl Shares {
     /// Opens the shares of a store. Blocks for the disk, as all else here.
-    pub fn open(at: impl Into<Address>) -> Result<Self, KeyError> {
-        Ok(Self { link: Link::open(at.into(), TABLE)? })
+    pub fn open(at: impl Into<Addresses>) -> Result<Self, KeyError> {
+        Ok(Self { links: Links::open(&at.into(), TABLE)? })
     }
 
     /// Makes a share, unless the thread has too many. Its token is in the answer and nowhere else.
@@ -88,7 +88,7 @@ impl Shares {
         getrandom::fill(&mut salt).map_err(|error| KeyError::Random(error.to_string()))?;
         let share = Share { id, hash, salt, made, created: now, revoked: None };
         // Alone: the others are counted.
-        let added = self.link.alone("share", |conn| {
+        let added = self.links.of(share.made.thread)?.alone("share", |conn| {
             conn.execute(
                 "INSERT INTO share (id, hash, salt, tenant, thread, upto, title, shows, created, \
                      expires) \
@@ -117,8 +117,8 @@ impl Shares {
         let hash = KeyHash::of(token);
         let sql = format!("SELECT {COLUMNS} FROM share WHERE hash = ?1");
         let found = self
-            .link
-            .with(|conn| conn.query_row(&sql, params![hash.as_bytes()], share).optional())?;
+            .links
+            .find(|conn| conn.query_row(&sql, params![hash.as_bytes()], share).optional())?;
         // Found by its hash, which a caller cannot steer towards another's, and then compared in
         // constant time.
         Ok(found.filter(|share| share.hash == hash))
@@ -128,23 +128,27 @@ impl Shares {
     pub fn list(&self, thread: i64) -> Result<Vec<Share>, KeyError> {
         let sql = format!("SELECT {COLUMNS} FROM share WHERE thread = ?1 ORDER BY rowid");
         Ok(self
-            .link
+            .links
+            .of(thread)?
             .with(|conn| conn.prepare_cached(&sql)?.query_map(params![thread], share)?.collect())?)
     }
 
     /// Those that were revoked at a moment or later, in milliseconds since 1970, by what their
     /// tokens are recognised by.
     pub fn revoked_since(&self, moment: i64) -> Result<Vec<KeyHash>, KeyError> {
-        Ok(self.link.with(|conn| {
+        let found = self.links.each(|conn| {
             let mut find = conn.prepare_cached("SELECT hash FROM share WHERE revoked >= ?1")?;
-            find.query_map(params![moment], |row| Ok(KeyHash::from_bytes(row.get(0)?)))?.collect()
-        })?)
+            let found =
+                find.query_map(params![moment], |row| Ok(KeyHash::from_bytes(row.get(0)?)))?;
+            found.collect::<db::Result<Vec<_>>>()
+        })?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// Ends a share of a thread for good, if there is one. One that has ended stays as it is.
     pub fn revoke(&self, thread: i64, id: &str, now: i64) -> Result<Option<Share>, KeyError> {
         let sql = format!("SELECT {COLUMNS} FROM share WHERE thread = ?1 AND id = ?2");
-        Ok(self.link.with(|conn| {
+        Ok(self.links.of(thread)?.with(|conn| {
             conn.execute(
                 "UPDATE share SET revoked = ?3 WHERE thread = ?1 AND id = ?2 AND revoked IS NULL",
                 params![thread, id, now],

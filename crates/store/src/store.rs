@@ -1,23 +1,23 @@
-//! The store: a cheap handle to the writer, the readers and the live tails.
+//! The store: a cheap handle to its databases, one or several, each with a writer, readers and live
+//! tails.
 
-use std::fs::File;
+use std::cmp::Reverse;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
 use crate::chain::Chained;
-use crate::handle::WriterHandle;
-use crate::live::{Live, Tail};
-use crate::read::Readers;
+use crate::live::Tail;
 use crate::rows::chain::chained;
 use crate::rows::erase::erasures;
 use crate::rows::fold::Folding;
-use crate::sqlite::{Known, Recent, open};
+use crate::spread::Spread;
+use crate::sqlite::open;
 use crate::{
-    Address, Append, AppendError, Appended, Erase, Erasure, HashChain, Hints, KeyHash, Lease,
-    Limits, Lineage, OpenError, Page, Progress, Promote, PromoteError, Promoted, ReadError, Redact,
-    RedactError, Redacted, TendError, Then, ThreadKey, ThreadRef, postgres, sqlite,
+    Address, Addresses, Append, AppendError, Appended, Erase, Erasure, HashChain, Hints, KeyHash,
+    Lease, Limits, Lineage, OpenError, Page, Progress, Promote, PromoteError, Promoted, ReadError,
+    Redact, RedactError, Redacted, TendError, Then, ThreadKey, ThreadRef, postgres,
 };
 
 /// How to open a store.
@@ -29,6 +29,11 @@ pub struct Options {
     pub chain: HashChain,
     /// How nodes that share a database tell each other.
     pub hints: Hints,
+    /// More databases that threads are in, always in the same order. None: one is enough.
+    pub shards: Vec<Address>,
+    /// A replica of each database, in their order, which is read where it has what is asked for and
+    /// that was written long ago. None: the databases themselves are.
+    pub replicas: Vec<Address>,
 }
 
 /// A journal on disk. Clones share it; it closes when the last is gone.
@@ -39,15 +44,8 @@ pub struct Store {
 
 #[derive(Debug)]
 struct Inner {
-    writer: WriterHandle,
-    readers: Readers,
-    live: Arc<Live>,
+    spread: Spread,
     limits: Limits,
-    address: Address,
-    /// Which of those it is that share a database.
-    node: Option<Arc<postgres::Node>>,
-    /// Last, so that the writer is done before another store may begin. Nodes share a database.
-    _lock: Option<File>,
 }
 
 impl Store {
@@ -56,29 +54,9 @@ impl Store {
     /// A file has one store at a time: another process that has it open is an error. A database may
     /// have many.
     pub fn open(at: impl Into<Address>, options: Options) -> Result<Self, OpenError> {
-        let address = at.into();
-        let live = Arc::new(Live::default());
-        let recent = Arc::new(Recent::default());
-        let readers = Readers::new(&address, recent.clone());
-        let (writer, node, lock) = match &address {
-            Address::File(path) => {
-                let lock = open::lock(path)?;
-                let conn = open::writer(path)?;
-                let writer = sqlite::Writer::start(path, conn, live.clone(), recent, options.chain);
-                (writer?, None, Some(lock))
-            }
-            Address::Postgres(url) => {
-                // Nothing is at hand here that another node may have changed.
-                recent.note(Known::Not);
-                let Options { chain, hints, .. } = &options;
-                let started = postgres::Writer::start(url, live.clone(), *chain, hints);
-                let (writer, node) = started.map_err(|error| error.at(&address))?;
-                (writer, Some(node), None)
-            }
-        };
+        let spread = Spread::open(&at.into(), &options)?;
         let limits = options.limits;
-        let inner = Inner { writer, readers, live, limits, address, node, _lock: lock };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { inner: Arc::new(Inner { spread, limits }) })
     }
 
     /// Makes the tables of a store, or brings those of an older version up to date, and does nothing
@@ -95,71 +73,88 @@ impl Store {
         }
     }
 
-    /// Where it is.
+    /// Where it is; of several databases the first, which has the keys.
     pub fn address(&self) -> &Address {
-        &self.inner.address
+        &self.inner.spread.first.address
+    }
+
+    /// Where all of it is.
+    pub fn addresses(&self) -> Addresses {
+        let mut all = self.spread().all().map(|shard| shard.address.clone());
+        let first = all.next().unwrap_or_else(|| self.address().clone());
+        Addresses::new(first, all.collect())
     }
 
     /// Whether other nodes may have it, too.
     pub fn is_shared(&self) -> bool {
-        self.inner.node.is_some()
+        self.inner.spread.first.node.is_some()
     }
 
     /// Changes when another node may have done something that matters to those who work on tasks;
     /// none if there are no other nodes. It may be late, or be missed.
     pub fn stirs(&self) -> Option<watch::Receiver<u64>> {
-        self.inner.node.as_ref().map(|node| node.stirs())
+        self.inner.spread.first.node.as_ref().map(|node| node.stirs())
     }
 
     /// Claims what only one node may do at a time: the turn of a task by its id, or anything else
     /// of a thread by a name of its own; whether it is this node's from now on. A node keeps what
     /// it claimed while it is alive. Blocks for the disk.
     pub fn claim(&self, thread: i64, what: &str) -> Result<bool, ReadError> {
-        match &self.inner.node {
+        let shard = self.spread().of(thread)?;
+        match &shard.node {
             None => Ok(true),
-            Some(node) => self.inner.readers.with(|conn| Ok(node.claim(conn, thread, what)?)),
+            Some(node) => shard.with(|conn| Ok(node.claim(conn, thread, what)?)),
         }
     }
 
     /// Gives back what it claimed. Blocks for the disk.
     pub fn release(&self, thread: i64, what: &str) -> Result<(), ReadError> {
-        match &self.inner.node {
+        let shard = self.spread().of(thread)?;
+        match &shard.node {
             None => Ok(()),
-            Some(node) => self.inner.readers.with(|conn| Ok(node.release(conn, thread, what)?)),
+            Some(node) => shard.with(|conn| Ok(node.release(conn, thread, what)?)),
         }
     }
 
     /// Appends events; when it answers, they are on disk.
     pub async fn append(&self, append: Append) -> Result<Appended, AppendError> {
         append.check(&self.inner.limits)?;
-        self.inner.writer.append(append).await
+        let shard = match self.spread().only() {
+            Some(only) => only,
+            // Apart, so that whoever has one database does not carry it along.
+            None => Box::pin(self.spread().place(&append)).await?,
+        };
+        shard.writer.append(append).await
     }
 
     /// The thread, if it is there. Blocks for the disk.
     pub fn thread(&self, key: &ThreadKey) -> Result<Option<ThreadRef>, ReadError> {
-        self.inner.readers.thread(key)
+        match self.spread().named(key)? {
+            Some(shard) => shard.readers.thread(key),
+            None => Ok(None),
+        }
     }
 
     /// The thread of that number, if it is there. Blocks for the disk.
     pub fn numbered(&self, num: i64) -> Result<Option<ThreadRef>, ReadError> {
-        self.inner.readers.numbered(num)
+        self.spread().of(num)?.readers.numbered(num)
     }
 
     /// Whether a thread was just written to, so that neither looking it up nor opening its live end
     /// waits for the disk.
     pub fn is_at_hand(&self, key: &ThreadKey) -> bool {
-        self.inner.readers.has_named(key)
+        self.inner.spread.first.readers.has_named(key)
     }
 
     /// Whether all that a thread has after a sequence number is in memory, so that reading it does
     /// not wait for the disk.
     pub fn has_at_hand(&self, thread: &ThreadRef, after: u64) -> bool {
-        self.inner.readers.has_all(thread, after)
+        self.inner.spread.first.readers.has_all(thread, after)
     }
 
     /// The last sequence number of a thread. Blocks for the disk.
     pub fn head(&self, thread: &ThreadRef) -> Result<u64, ReadError> {
-        self.inner.readers.head(thread)
+        self.spread().of(thread.num)?.readers.head(thread)
     }
 
     /// Reads entries after a sequence number: at least one if there is one, up to so many and
@@ -171,54 +166,42 @@ impl Store {
         entries: usize,
         bytes: usize,
     ) -> Result<Page, ReadError> {
-        self.inner.readers.read(thread, after, entries, bytes)
+        self.spread().of(thread.num)?.readers.read(thread, after, entries, bytes)
     }
 
     /// The live end of a thread. Blocks for the disk.
     pub fn tail(&self, thread: &ThreadRef) -> Result<Arc<Tail>, ReadError> {
-        // In this order: what is committed in between reaches the tail by itself.
-        let tail = self.inner.live.tail(thread);
-        if self.inner.node.is_some() {
-            // By what the database says now: another node may have been there.
-            let end = self.inner.readers.with(|conn| Ok(postgres::standing(conn, thread, &tail)?));
-            return Ok(match end? {
-                None => tail,
-                Some(end) => Arc::new(Tail::ended_by(end)),
-            });
-        }
-        if tail.is_new() {
-            tail.begin_with(self.inner.readers.newest(thread));
-        }
-        tail.reached(self.head(thread)?);
-        match self.inner.readers.end(thread)? {
-            None => Ok(tail),
-            // It lost its name before the tail began, so nobody else will say so; who knows it by
-            // its new name goes on.
-            Some(end) => Ok(Arc::new(Tail::ended_by(end))),
-        }
+        self.spread().of(thread.num)?.tail(thread)
     }
 
     /// Deletes a thread. It is gone when this answers, and its id can be used again; its rows are
     /// removed behind. Threads that branched off from it keep their shared past.
     pub async fn delete(&self, key: ThreadKey) -> Result<(), TendError> {
-        self.inner.writer.delete(key).await
+        self.spread().find(&key).await?.writer.delete(key).await
     }
 
     /// Takes the content out of events and leaves a receipt in the journal. When it answers, nobody
     /// can read it any more; [`Store::scrubbed`] waits until its bytes are overwritten, too.
     pub async fn redact(&self, redact: Redact) -> Result<Redacted, RedactError> {
-        self.inner.writer.redact(redact).await
+        self.spread().find(&redact.thread).await?.writer.redact(redact).await
     }
 
     /// Erases a thread, and those that branched off from it if asked, and keeps a receipt of each.
     /// [`Store::scrubbed`] waits until its bytes are overwritten.
     pub async fn erase(&self, erase: Erase) -> Result<Vec<Erasure>, TendError> {
-        self.inner.writer.erase(erase).await
+        self.spread().find(&erase.thread).await?.writer.erase(erase).await
     }
 
     /// Receipts of a tenant's erased threads, the newest first. Blocks for the disk.
     pub fn erasures(&self, tenant: &str, limit: usize) -> Result<Vec<Erasure>, ReadError> {
-        self.inner.readers.with(|conn| erasures(conn, tenant, limit))
+        let mut lists = self.spread().each(|conn| erasures(conn, tenant, limit))?;
+        if lists.len() == 1 {
+            return Ok(lists.pop().unwrap_or_default());
+        }
+        let mut all: Vec<Erasure> = lists.into_iter().flatten().collect();
+        all.sort_by_key(|erased| Reverse(erased.at));
+        all.truncate(limit);
+        Ok(all)
     }
 
     /// Waits until nothing of what was taken out is left in the file.
@@ -229,7 +212,19 @@ impl Store {
     /// Folds some of the finished pieces of text that were committed before a moment, in
     /// milliseconds since 1970; to be called until there is no more.
     pub async fn fold_before(&self, moment: i64) -> Result<Folding, TendError> {
-        self.inner.writer.fold(moment).await
+        let mut folding = Folding { entries: 0, more: false };
+        let mut trouble = None;
+        for shard in self.spread().all() {
+            match shard.writer.fold(moment).await {
+                Ok(folded) => {
+                    folding.entries += folded.entries;
+                    folding.more |= folded.more;
+                }
+                // The others are folded all the same.
+                Err(error) => trouble = Some(error),
+            }
+        }
+        trouble.map_or(Ok(folding), Err)
     }
 
     /// What the entry of a sequence number was folded into, if it was and is not the last of it: a
@@ -239,7 +234,7 @@ impl Store {
         thread: &ThreadRef,
         seq: u64,
     ) -> Result<Option<RangeInclusive<u64>>, ReadError> {
-        self.inner.readers.folded(thread, seq)
+        self.spread().of(thread.num)?.readers.folded(thread, seq)
     }
 
     /// Entries after a sequence number with their places in the hash chain, about so many, once
@@ -250,52 +245,66 @@ impl Store {
         after: u64,
         entries: usize,
     ) -> Result<Vec<Chained>, ReadError> {
-        self.inner.readers.with(|conn| chained(conn, thread, after, entries))
+        self.spread().of(thread.num)?.with(|conn| chained(conn, thread, after, entries))
     }
 
     /// Lets a branch take the place of the thread it came from, whose journal lives on under
     /// another id. Live tails of both end.
     pub async fn promote(&self, promote: Promote) -> Result<Promoted, PromoteError> {
-        self.inner.writer.promote(promote).await
+        let shard = self.spread().find(&promote.branch).await?;
+        if !self.spread().put_beside(&promote.old, &promote.branch).await? {
+            return Err(PromoteError::Exists { id: promote.old.id.to_string() });
+        }
+        shard.writer.promote(promote).await
     }
 
     /// The thread of an id, or the one that had it until it was promoted, and where it came from.
     /// Blocks for the disk.
     pub fn lineage(&self, key: &ThreadKey) -> Result<Option<Lineage>, ReadError> {
-        self.inner.readers.lineage(key)
+        match self.spread().named(key)? {
+            Some(shard) => shard.readers.lineage(key),
+            None => Ok(None),
+        }
     }
 
     /// Waits until all that follows behind the acknowledgement has caught up.
     pub async fn settle(&self) -> Result<(), TendError> {
-        while !self.inner.writer.catch_up().await?.is_done() {}
-        Ok(())
+        self.catch_up(|_| {}).await
     }
 
-    /// The same, telling how far it has come.
+    /// The same, telling how far it has come, in one database after the other.
     pub async fn catch_up(&self, mut progress: impl FnMut(Progress)) -> Result<(), TendError> {
-        loop {
-            let now = self.inner.writer.catch_up().await?;
-            progress(now);
-            if now.is_done() {
-                return Ok(());
+        let (mut done, mut total) = (0, 0);
+        for shard in self.spread().all() {
+            let mut now = shard.writer.catch_up().await?;
+            while !now.is_done() {
+                progress(Progress { done: done + now.done, total: total + now.total });
+                now = shard.writer.catch_up().await?;
             }
+            (done, total) = (done + now.done, total + now.total);
+            progress(Progress { done, total });
         }
+        Ok(())
     }
 
     /// Waits until what can be asked of a thread tells of all that was appended to it. Refused
     /// while all of it is built anew.
     pub async fn fresh(&self, thread: &ThreadRef) -> Result<(), TendError> {
         // Where rows are is written down together with what they mean, as a rule.
-        if self.inner.readers.is_followed(thread) {
+        let shard = self.spread().of(thread.num)?;
+        if shard.readers.is_followed(thread) {
             return Ok(());
         }
-        self.inner.writer.fresh(Some(thread.num)).await
+        shard.writer.fresh(Some(thread.num)).await
     }
 
     /// Waits until what can be asked of all threads tells of all that was appended before, by
     /// whichever node.
     pub async fn up_to_date(&self) -> Result<(), TendError> {
-        self.inner.writer.fresh(None).await
+        for shard in self.spread().all() {
+            shard.writer.fresh(None).await?;
+        }
+        Ok(())
     }
 
     /// Renews a lease or lets it go, if nobody else has its task; nothing is appended.
@@ -305,24 +314,21 @@ impl Store {
         token: KeyHash,
         then: Then,
     ) -> Result<Lease, AppendError> {
-        self.inner.writer.lease(thread, token, then).await
+        self.spread().find(&thread).await?.writer.lease(thread, token, then).await
     }
 
     /// Drops all that follows the journal and builds it anew, telling how far it has come. The
     /// store serves meanwhile; lists and search are not complete until it is done. Stopped, it
     /// goes on when the store is opened again.
     pub async fn rebuild(&self, mut progress: impl FnMut(Progress)) -> Result<(), TendError> {
-        let mut now = self.inner.writer.rebuild().await?;
-        while !now.is_done() {
-            progress(now);
-            now = self.inner.writer.catch_up().await?;
+        for shard in self.spread().all() {
+            progress(shard.writer.rebuild().await?);
         }
-        progress(now);
-        Ok(())
+        self.catch_up(progress).await
     }
 
-    /// Connections to read with.
-    pub(crate) fn readers(&self) -> &Readers {
-        &self.inner.readers
+    /// Its databases.
+    pub(crate) fn spread(&self) -> &Spread {
+        &self.inner.spread
     }
 }

@@ -7,9 +7,9 @@
 //! event of another thread can name it.
 
 use crate::KeyError;
-use crate::address::Address;
+use crate::address::Addresses;
 use crate::db::{Connection, Optional as _, params};
-use crate::link::Link;
+use crate::link::Links;
 
 pub(crate) const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS auth_key (
@@ -53,13 +53,13 @@ pub struct Grant {
 /// The sealed secrets of a store.
 #[derive(Debug)]
 pub struct Vault {
-    link: Link,
+    links: Links,
 }
 
 impl Vault {
     /// Opens the secrets of a store. Blocks for the disk, as all else here.
-    pub fn open(at: impl Into<Address>) -> Result<Self, KeyError> {
-        Ok(Self { link: Link::open(at.into(), TABLES)? })
+    pub fn open(at: impl Into<Addresses>) -> Result<Self, KeyError> {
+        Ok(Self { links: Links::open(&at.into(), TABLES)? })
     }
 
     /// Keeps the private key of a request, in place of any that was there.
@@ -70,7 +70,7 @@ impl Vault {
         sealed: &[u8],
         expires: i64,
     ) -> Result<(), KeyError> {
-        self.link.with(|conn| {
+        self.links.of(thread)?.with(|conn| {
             conn.execute(
                 "INSERT INTO auth_key (thread, auth, sealed, expires) VALUES (?1, ?2, ?3, ?4) \
                  ON CONFLICT (thread, auth) DO UPDATE SET sealed = ?3, expires = ?4, tries = 0",
@@ -82,7 +82,7 @@ impl Vault {
 
     /// The private key of a request, if its time has not passed.
     pub fn key(&self, thread: i64, auth: &str, now: i64) -> Result<Option<SealedKey>, KeyError> {
-        Ok(self.link.with(|conn| {
+        Ok(self.links.of(thread)?.with(|conn| {
             let mut find = conn.prepare_cached(
                 "SELECT sealed, tries FROM auth_key \
                  WHERE thread = ?1 AND auth = ?2 AND expires > ?3",
@@ -96,7 +96,7 @@ impl Vault {
 
     /// Counts something wrong that came for a request.
     pub fn count_try(&self, thread: i64, auth: &str) -> Result<(), KeyError> {
-        self.link.with(|conn| {
+        self.links.of(thread)?.with(|conn| {
             conn.execute(
                 "UPDATE auth_key SET tries = tries + 1 WHERE thread = ?1 AND auth = ?2",
                 params![thread, auth],
@@ -107,7 +107,7 @@ impl Vault {
 
     /// Forgets the private key of a request.
     pub fn drop_key(&self, thread: i64, auth: &str) -> Result<(), KeyError> {
-        self.link.with(|conn| {
+        self.links.of(thread)?.with(|conn| {
             conn.execute(
                 "DELETE FROM auth_key WHERE thread = ?1 AND auth = ?2",
                 params![thread, auth],
@@ -124,7 +124,7 @@ impl Vault {
         sealed: &[u8],
         expires: i64,
     ) -> Result<(), KeyError> {
-        self.link.with(|conn| {
+        self.links.of(grant.thread)?.with(|conn| {
             conn.execute(
                 "INSERT INTO credential (id, thread, tool, \"user\", sealed, expires) \
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -141,7 +141,7 @@ impl Vault {
         grant: &Grant,
         now: i64,
     ) -> Result<Option<Vec<u8>>, KeyError> {
-        Ok(self.link.with(|conn| {
+        Ok(self.links.of(grant.thread)?.with(|conn| {
             // In quotes: PostgreSQL has another meaning for the word.
             let mut find = conn.prepare_cached(
                 "SELECT sealed FROM credential \
@@ -154,13 +154,14 @@ impl Vault {
 
     /// Forgets a credential.
     pub fn drop_credential(&self, id: &str) -> Result<(), KeyError> {
-        self.link.with(|conn| conn.execute("DELETE FROM credential WHERE id = ?1", params![id]))?;
+        self.links
+            .each(|conn| conn.execute("DELETE FROM credential WHERE id = ?1", params![id]))?;
         Ok(())
     }
 
     /// Forgets what has ended, and what belongs to threads that are gone.
     pub fn sweep(&self, now: i64) -> Result<(), KeyError> {
-        self.link.with(|conn| {
+        self.links.each(|conn| {
             let known = match conn {
                 // The tables of a file know of a thread a moment after it was made.
                 Connection::Sqlite(_) => {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use selvedge_store::{Address, Grant, KeyError, Vault as Rows};
+use selvedge_store::{Address, Addresses, Grant, KeyError, Vault as Rows};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -98,7 +98,7 @@ pub struct Vault {
 }
 
 struct Shared {
-    address: Address,
+    address: Addresses,
     secret: Secret,
     opened: Mutex<Option<Arc<Opened>>>,
 }
@@ -109,8 +109,8 @@ struct Opened {
 }
 
 impl Vault {
-    /// Of the store at this address.
-    pub fn new(at: impl Into<Address>, secret: Secret) -> Self {
+    /// Of the store at this address, or at these.
+    pub fn new(at: impl Into<Addresses>, secret: Secret) -> Self {
         let shared = Shared { address: at.into(), secret, opened: Mutex::default() };
         Self { shared: Arc::new(shared) }
     }
@@ -234,7 +234,7 @@ impl Shared {
             return Ok(opened.clone());
         }
         let secret = match &self.secret {
-            Secret::Beside => match &self.address {
+            Secret::Beside => match self.address.first() {
                 Address::File(path) => seal::beside(path),
                 // Nodes that share a database must share the secret, too.
                 Address::Postgres(_) => Err(std::io::Error::other(
@@ -245,7 +245,7 @@ impl Shared {
         };
         let seal = Seal::new(&secret.map_err(VaultError::Secret)?);
         let seal = seal.map_err(|_| VaultError::Broken)?;
-        let new = Arc::new(Opened { rows: Rows::open(&self.address)?, seal });
+        let new = Arc::new(Opened { rows: Rows::open(self.address.clone())?, seal });
         Ok(opened.insert(new).clone())
     }
 }

@@ -118,6 +118,7 @@ impl Settings {
             limits: Limits { event_bytes, batch_bytes, ..known },
             chain: if self.hash_chain { HashChain::On } else { HashChain::Off },
             hints: self.hints.clone(),
+            ..selvedge_store::Options::default()
         }
     }
 

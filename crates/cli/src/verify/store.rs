@@ -2,13 +2,31 @@
 
 use std::path::Path;
 
-use selvedge_store::{Address, Stage, check};
+use selvedge_store::{Address, Stage, check, check_places};
 
 use super::bar;
 use crate::args;
 use crate::error::Error;
 use crate::output;
 use crate::remote;
+
+/// Checks databases of one store, one after the other, and that threads are where the first says.
+pub(super) fn verify_all(databases: &[Address]) -> Result<usize, Error> {
+    let mut wrong = 0;
+    for database in databases {
+        wrong += verify(database)?;
+    }
+    let (good, bad) = (args::GOOD, args::ERROR);
+    let checked = check_places(databases)?;
+    for finding in &checked.findings {
+        output::print(&format!("{bad}bad{bad:#} {}\n", output::tame(finding)))?;
+    }
+    if databases.len() > 1 && checked.findings.is_empty() {
+        let told = "every thread is in the database that the directory names";
+        output::print(&format!("{good}ok{good:#}  {told}\n"))?;
+    }
+    Ok(wrong + checked.findings.len())
+}
 
 /// Checks a file or a database and says what is wrong; how much that is.
 pub(super) fn verify(at: &Address) -> Result<usize, Error> {

@@ -24,6 +24,7 @@ mod readers;
 mod remote;
 mod retain;
 mod server;
+mod shards;
 mod surfaces;
 mod tail;
 mod tls;

@@ -91,6 +91,7 @@ impl Target {
         if !lock(&side)? {
             return Err(CopyError::Busy { path: to.to_string() });
         }
+        super::refuse_part(&side)?;
         let is_begun = side.tried(postgres::is_copying(&side.conn))?;
         if !is_begun && !side.is_empty()? {
             return Ok(None);

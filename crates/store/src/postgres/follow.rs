@@ -3,6 +3,7 @@
 //! Invariant: how far a thread was followed is written with what that came to, under a lock of its
 //! own. So any node can follow any thread, and following again changes nothing.
 
+use super::migrate;
 use super::search::{self, Lines, Tokens};
 use crate::Batch;
 use crate::db::{self, Connection, Optional as _, Row, params};
@@ -190,8 +191,11 @@ pub(super) fn reset(conn: &Connection) -> db::Result<()> {
     conn.at_leisure(|conn| conn.together(drop_all))
 }
 
-/// Drops what other code has made, so that it is made anew.
+/// Drops what other code has made, so that it is made anew. What newer code makes is left to it.
 pub(super) fn renew(conn: &Connection) -> db::Result<()> {
+    if migrate::is_ahead(conn)? {
+        return Ok(());
+    }
     let made = |what: &str| {
         conn.query_row("SELECT version FROM made WHERE what = ?1", params![what], |row| {
             row.get::<i64>(0)

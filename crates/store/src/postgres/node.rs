@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tokio::sync::{oneshot, watch};
 
@@ -36,6 +36,8 @@ pub(crate) struct Node {
     herald: SyncSender<Word>,
     /// Counts what other nodes told that may matter to those who work on tasks.
     stirs: watch::Sender<u64>,
+    /// Who hears of it, too: who works on tasks asks one node for all databases of a store.
+    also: OnceLock<watch::Sender<u64>>,
     /// How far it has come with following.
     pub(super) pace: Pace,
     /// Whether a node has died and may have left something that nobody followed.
@@ -49,9 +51,9 @@ impl Node {
         // Other databases may have nodes of the same number.
         let tag = RandomState::new().build_hasher().finish();
         let tag = format!("{id}-{tag:x}");
-        let (outbox, stirs) = (Mutex::default(), watch::Sender::new(0));
+        let (outbox, stirs, also) = (Mutex::default(), watch::Sender::new(0), OnceLock::new());
         let (pace, has_lost_one) = (Pace::default(), AtomicBool::new(false));
-        let node = Self { id, tag, outbox, herald, stirs, pace, has_lost_one };
+        let node = Self { id, tag, outbox, herald, stirs, also, pace, has_lost_one };
         node.beat(conn)?;
         Ok(node)
     }
@@ -215,7 +217,14 @@ impl Node {
 
     /// Tells those who work on tasks that another node may have something for them.
     pub(super) fn stir(&self) {
-        self.stirs.send_modify(|count| *count = count.wrapping_add(1));
+        for stirs in std::iter::once(&self.stirs).chain(self.also.get()) {
+            stirs.send_modify(|count| *count = count.wrapping_add(1));
+        }
+    }
+
+    /// Lets those who listen to another node hear of it, too.
+    pub(crate) fn stirs_too(&self, other: &Self) {
+        let _ = self.also.set(other.stirs.clone());
     }
 
     /// Hears of that.

@@ -10,8 +10,9 @@ use sqlx_postgres::PgArguments;
 use super::Client;
 use super::threads::add as argue;
 use crate::db::{self, Connection, Optional as _, params};
-use crate::query::{Found, Listed, Place as Page};
-use crate::rows::query::search::{Shown, Term, expression, limit as most, located, visible};
+use crate::query::Found;
+use crate::rows::query::Ranked;
+use crate::rows::query::search::{Shown, Term, expression, located, visible};
 use crate::rows::text::Place;
 use crate::rows::words::{number, place, tenant_word, words};
 use crate::{Batch, ReadError};
@@ -152,19 +153,18 @@ fn needed(tokens: &Tokens, tenant: &str, terms: &[Term]) -> db::Result<Option<St
     Ok((all.len() > 1).then(|| all.join(" & ")))
 }
 
-/// Events whose text has all the words.
+/// Events whose text has all the words, at most so many of those before a number in the index.
 pub(crate) fn search(
     conn: &Connection,
     tenant: &str,
     terms: &[Term],
-    limit: usize,
-    after: Option<&Page>,
-) -> Result<Listed<Found>, ReadError> {
-    let [mut before] = after.map_or(Ok([i64::MAX]), Page::numbers)?;
+    most: usize,
+    mut before: i64,
+) -> Result<Ranked<Found, 1>, ReadError> {
     let tokens = Tokens::new()?;
-    let mut listed = Listed::default();
-    let Some(needed) = needed(&tokens, tenant, terms)? else { return Ok(listed) };
-    let (expression, limit) = (expression(terms), most(limit));
+    let mut ranked = Vec::new();
+    let Some(needed) = needed(&tokens, tenant, terms)? else { return Ok(ranked) };
+    let expression = expression(terms);
     loop {
         let mut find = conn.prepare_cached(
             "SELECT rowid, thread, seq FROM search \
@@ -176,16 +176,16 @@ pub(crate) fn search(
         let rows = rows.collect::<db::Result<Vec<_>>>()?;
         let count = rows.len() as i64;
         for (number, thread, seq) in rows {
-            if listed.items.len() == limit {
-                listed.next = Some(Page::of([before]));
-                return Ok(listed);
-            }
             let at = Place { thread, seq: seq as u64 };
-            listed.items.extend(found(conn, &tokens, tenant, &expression, number, at)?);
+            let found = found(conn, &tokens, tenant, &expression, number, at)?;
+            ranked.extend(found.map(|found| (found, [number])));
+            if ranked.len() == most {
+                return Ok(ranked);
+            }
             before = number;
         }
         if count < ROWS {
-            return Ok(listed);
+            return Ok(ranked);
         }
     }
 }

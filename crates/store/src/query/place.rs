@@ -15,15 +15,26 @@ impl Place {
     }
 
     pub(crate) fn of<const N: usize>(numbers: [i64; N]) -> Self {
-        Self(numbers.map(|number| format!("{number:x}")).join("."))
+        Self::of_list(&numbers)
+    }
+
+    pub(crate) fn of_list(numbers: &[i64]) -> Self {
+        let numbers: Vec<String> = numbers.iter().map(|number| format!("{number:x}")).collect();
+        Self(numbers.join("."))
+    }
+
+    pub(crate) fn list(&self) -> Result<Vec<i64>, ReadError> {
+        let numbers = self.0.split('.').map(|number| i64::from_str_radix(number, 16));
+        numbers.collect::<Result<_, _>>().map_err(|_| self.bad())
+    }
+
+    /// The error of one that was not handed out for that list.
+    pub(crate) fn bad(&self) -> ReadError {
+        ReadError::BadPlace(self.0.chars().take(100).collect())
     }
 
     pub(crate) fn numbers<const N: usize>(&self) -> Result<[i64; N], ReadError> {
-        let numbers = self.0.split('.').map(|number| i64::from_str_radix(number, 16));
-        let numbers = numbers.collect::<Result<Vec<_>, _>>().ok();
-        numbers
-            .and_then(|numbers| numbers.try_into().ok())
-            .ok_or_else(|| ReadError::BadPlace(self.0.chars().take(100).collect()))
+        self.list()?.try_into().map_err(|_| self.bad())
     }
 }
 

@@ -5,9 +5,8 @@ use std::time::Duration;
 use crate::db::{self, Connection, Optional as _, Row, params};
 
 use super::guard::{Not, task_state};
-use crate::{
-    Guard, Instead, KeyHash, Lease, NewLease, Prior, Queue, Queued, ReadError, Then, ThreadKey,
-};
+use super::query::Ranked;
+use crate::{Guard, Instead, KeyHash, Lease, NewLease, Prior, Queued, ReadError, Then, ThreadKey};
 
 /// How long a lease of a task that is over is kept, to tell its holder why it is void.
 const KEPT: i64 = 3_600_000;
@@ -134,16 +133,18 @@ fn read(row: &Row<'_>) -> db::Result<(Lease, bool)> {
     Ok((lease, row.get(6)?))
 }
 
-/// Tasks of an agent that can be claimed: those that wait for nobody and that nobody holds.
+/// Tasks of an agent that can be claimed (those that wait for nobody and that nobody holds), each
+/// with its place in the order they began, and when the next one may be.
 pub(crate) fn queue(
     conn: &Connection,
     tenant: &str,
     agent: &str,
     now: i64,
     limit: usize,
-) -> Result<Queue, ReadError> {
+) -> Result<(Ranked<Queued, 3>, Option<i64>), ReadError> {
     let mut find = conn.prepare_cached(
-        "SELECT t.id, k.id, k.parent, k.began, l.attempt, l.until, l.released \
+        "SELECT t.id, k.id, k.parent, k.began, l.attempt, l.until, l.released, \
+             k.began_at, k.thread, k.nth \
          FROM task k INDEXED BY task_by_agent \
          CROSS JOIN thread t ON t.num = k.thread AND t.deleted IS NULL \
          LEFT JOIN lease l ON l.thread = k.thread AND l.task = k.id AND l.attempt = \
@@ -157,14 +158,14 @@ pub(crate) fn queue(
          ORDER BY k.began_at, k.thread, k.nth",
     )?;
     let mut rows = find.query(params![agent, tenant])?;
-    let mut queue = Queue::default();
+    let (mut items, mut next) = (Vec::new(), None);
     while let Some(row) = rows.next()? {
         let until = row.get::<Option<i64>>(5)?;
         if let Some(until) = until.filter(|until| *until > now) {
-            queue.next = Some(queue.next.map_or(until, |next: i64| next.min(until)));
+            next = Some(next.map_or(until, |next: i64| next.min(until)));
             continue;
         }
-        if queue.items.len() == limit {
+        if items.len() == limit {
             break;
         }
         let prior = match row.get::<Option<bool>>(6)? {
@@ -172,16 +173,17 @@ pub(crate) fn queue(
             Some(true) => Prior::Released,
             Some(false) => Prior::Expired,
         };
-        queue.items.push(Queued {
+        let queued = Queued {
             thread: ThreadKey::new(tenant, row.get::<String>(0)?),
             task: row.get(1)?,
             parent: row.get(2)?,
             began: row.get::<i64>(3)? as u64,
             attempts: row.get::<Option<u32>>(4)?.unwrap_or(0),
             prior,
-        });
+        };
+        items.push((queued, [row.get(7)?, row.get(8)?, row.get(9)?]));
     }
-    Ok(queue)
+    Ok((items, next))
 }
 
 pub(crate) fn millis(time: Duration) -> i64 {

@@ -15,7 +15,8 @@ pub(crate) use inbox::{inbox, pending, question};
 pub(crate) use kin::family;
 pub(crate) use search::search;
 pub(crate) use task::{
-    task, tasks, tasks_by_id, tasks_of, tasks_of_count, unanswered, unclaimed, wanted, wanted_in,
+    SAME, task, tasks, tasks_by_id, tasks_of, tasks_of_count, unanswered, unclaimed, wanted,
+    wanted_in,
 };
 pub(crate) use thread::{glance, participants, summary, threads};
 pub(crate) use usage::{failures, spent, usage, usage_by_day};
@@ -25,16 +26,25 @@ use crate::query::{Listed, Place};
 /// The most that one page holds, whatever is asked.
 const PAGE: usize = 1000;
 
-/// One more than a page may hold, to see whether there is a next one.
+/// Rows of a list in its order, each with its place: one more than a page may hold, to see whether
+/// there is a next one.
+pub(crate) type Ranked<T, const N: usize> = Vec<(T, [i64; N])>;
+
+/// What one page holds, if so much is asked for.
+pub(crate) fn page_of(limit: usize) -> usize {
+    limit.clamp(1, PAGE)
+}
+
+/// One more than a page may hold.
 fn probe(limit: usize) -> i64 {
-    limit.clamp(1, PAGE) as i64 + 1
+    page_of(limit) as i64 + 1
 }
 
 /// A page from the rows of a probe.
-fn page<T>(mut items: Vec<T>, limit: usize, place: impl Fn(&T) -> Place) -> Listed<T> {
-    let limit = limit.clamp(1, PAGE);
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next = items.last().filter(|_| more).map(place);
-    Listed { items, next }
+pub(crate) fn page<T, const N: usize>(mut rows: Ranked<T, N>, limit: usize) -> Listed<T> {
+    let limit = page_of(limit);
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().filter(|_| more).map(|(_, place)| Place::of(*place));
+    Listed { items: rows.into_iter().map(|(item, _)| item).collect(), next }
 }

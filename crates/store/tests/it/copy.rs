@@ -38,9 +38,19 @@ const COPIED: &[&str] = &[
 const MADE: &[&str] = &["idempotency", "position"];
 /// How far things have come here.
 const OWN: &[&str] = &["chore", "followed"];
-/// Tables that only a database has: made again, or about its nodes.
-const DATABASE: &[&str] =
-    &["claim", "followed", "made", "migration", "node", "pace", "search", "task_over"];
+/// Tables that only a database has: made again, about its nodes, or empty where there is one.
+const DATABASE: &[&str] = &[
+    "claim",
+    "followed",
+    "made",
+    "migration",
+    "node",
+    "pace",
+    "place",
+    "search",
+    "shard",
+    "task_over",
+];
 
 fn copied(from: &Address, to: &Address) -> Result<Copied, CopyError> {
     copy(&Copy { from: from.clone(), to: to.clone(), begin: Begin::Resume }, |_, _| {})

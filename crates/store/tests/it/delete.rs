@@ -117,7 +117,7 @@ async fn the_number_of_a_removed_thread_is_not_given_again_also_after_a_restart(
     assert_eq!(home.count("thread"), 1);
     drop(store);
     let store = home.open();
-    let new = say(&store, "new", &[SAID]).await.thread;
+    let new = say(&store, "gone", &[SAID]).await.thread;
     assert!(new.num > gone.num, "{} after {}", new.num, gone.num);
     assert_eq!(store.numbered(gone.num).unwrap(), None);
 }

@@ -42,6 +42,7 @@ DO $$ DECLARE name text; BEGIN
         AND c.relname NOT IN ('migration', 'made')
     LOOP EXECUTE format('DELETE FROM %I', name); END LOOP;
     PERFORM setval(c.oid, 1, false) FROM pg_class c WHERE c.relkind = 'S';
+    IF to_regclass('thread') IS NOT NULL THEN DROP TRIGGER IF EXISTS thread_place ON thread; END IF;
 END $$;
 ";
 
@@ -185,8 +186,9 @@ fn run(url: &str, sql: &str) {
     lines(url, sql);
 }
 
-/// On a thread of its own: tests run inside a runtime.
-fn lines(url: &str, sql: &str) -> Vec<String> {
+/// The first column of what a database says, as text. On a thread of its own: tests run inside a
+/// runtime.
+pub(crate) fn lines(url: &str, sql: &str) -> Vec<String> {
     let ask = async || {
         let mut conn = PgConnection::connect(url).await.unwrap();
         let rows = raw_sql(sql).fetch_all(&mut conn).await.unwrap();

@@ -3,8 +3,8 @@
 use crate::db::{self, Connection, Optional as _, Row, params};
 use selvedge_protocol::journal::Urgency;
 
-use super::{page, probe};
-use crate::query::{InboxItem, InboxKind, InboxOrder, InboxQuery, Listed, Place};
+use super::{Ranked, probe};
+use crate::query::{InboxItem, InboxKind, InboxOrder, InboxQuery};
 use crate::{ReadError, ThreadRef};
 
 const COLUMNS: &str = "t.id, i.kind, i.id, i.task, i.seq, i.at, i.type, i.prompt, i.require_user, \
@@ -15,7 +15,7 @@ pub(crate) fn inbox(
     conn: &Connection,
     tenant: &str,
     query: &InboxQuery,
-) -> Result<Listed<InboxItem>, ReadError> {
+) -> Result<Ranked<InboxItem, 4>, ReadError> {
     let [calm, at, thread, seq] = match &query.after {
         Some(place) => place.numbers()?,
         None => [i64::MIN; 4],
@@ -43,16 +43,16 @@ pub(crate) fn inbox(
     let (limit, sees) = (probe(query.limit), query.sees.rank());
     let asked = params![tenant, at, thread, seq, kind, query.user_only, sees, limit, calm];
     let rows = find.query_map(asked, read)?;
-    let items = rows.collect::<db::Result<Vec<_>>>()?;
-    let listed = page(items, query.limit, |(last, thread)| {
+    let rows = rows.map(|row| {
+        let (item, thread) = row?;
         let calm = match query.order {
             InboxOrder::Oldest => 0,
-            InboxOrder::Urgent => 2 - last.urgency.rank(),
+            InboxOrder::Urgent => 2 - item.urgency.rank(),
         };
-        Place::of([calm, last.at, *thread, last.seq as i64])
+        let place = [calm, item.at, thread, item.seq as i64];
+        Ok((item, place))
     });
-    let items = listed.items.into_iter().map(|(item, _)| item).collect();
-    Ok(Listed { items, next: listed.next })
+    Ok(rows.collect::<db::Result<_>>()?)
 }
 
 /// What waits in one thread, the oldest first.

@@ -3,9 +3,9 @@
 use selvedge_protocol::journal::Visibility;
 use selvedge_protocol::json::{Doc, Node};
 
-use super::PAGE;
+use super::{Ranked, page_of};
 use crate::db::{self, Connection, Optional as _, Row, params};
-use crate::query::{Found, Listed, Piece, Place};
+use crate::query::{Found, Piece};
 use crate::rows::text;
 use crate::rows::words::{place, tenant_word, words};
 use crate::{ReadError, postgres};
@@ -23,27 +23,24 @@ pub(crate) struct Term {
     pub(crate) is_beginning: bool,
 }
 
-/// Events whose text has all the words.
+/// Events whose text has all the words, of those before a number in the index.
 pub(crate) fn search(
     conn: &Connection,
     tenant: &str,
     asked: &str,
     limit: usize,
-    after: Option<&Place>,
-) -> Result<Listed<Found>, ReadError> {
+    before: i64,
+) -> Result<Ranked<Found, 1>, ReadError> {
     let terms = terms(asked);
     if terms.is_empty() {
-        return Ok(Listed::default());
+        return Ok(Vec::new());
     }
+    // One more, to see whether there is a next page.
+    let most = page_of(limit) + 1;
     match conn {
-        Connection::Sqlite(file) => in_file(conn, file, tenant, &terms, limit, after),
-        Connection::Postgres(_) => postgres::search(conn, tenant, &terms, limit, after),
+        Connection::Sqlite(file) => in_file(conn, file, tenant, &terms, most, before),
+        Connection::Postgres(_) => postgres::search(conn, tenant, &terms, most, before),
     }
-}
-
-/// The most items of a page.
-pub(crate) fn limit(asked: usize) -> usize {
-    asked.clamp(1, PAGE)
 }
 
 fn in_file(
@@ -51,31 +48,24 @@ fn in_file(
     file: &rusqlite::Connection,
     tenant: &str,
     terms: &[Term],
-    asked: usize,
-    after: Option<&Place>,
-) -> Result<Listed<Found>, ReadError> {
-    let [before] = after.map_or(Ok([i64::MAX]), Place::numbers)?;
+    most: usize,
+    before: i64,
+) -> Result<Ranked<Found, 1>, ReadError> {
     let terms = expression(terms);
     let matching = format!("tenant : {} AND text : ({terms})", tenant_word(tenant));
     let mut find = conn.prepare_cached(
         "SELECT rowid FROM search WHERE search MATCH ?1 AND rowid < ?2 ORDER BY rowid DESC",
     )?;
     let mut rows = find.query(params![matching, before])?;
-    let limit = limit(asked);
-    let mut listed = Listed::default();
-    let mut last = before;
-    while let Some(row) = rows.next()? {
-        if listed.items.len() == limit {
-            listed.next = Some(Place::of([last]));
-            break;
-        }
+    let mut ranked = Vec::new();
+    while ranked.len() < most
+        && let Some(row) = rows.next()?
+    {
         let number = row.get(0)?;
-        if let Some(found) = found(conn, file, tenant, &terms, number)? {
-            listed.items.push(found);
-        }
-        last = number;
+        let found = found(conn, file, tenant, &terms, number)?;
+        ranked.extend(found.map(|found| (found, [number])));
     }
-    Ok(listed)
+    Ok(ranked)
 }
 
 /// What is asked for: each word or quoted phrase. A `*` behind a word stands for any ending.

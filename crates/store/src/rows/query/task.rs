@@ -4,13 +4,16 @@ use crate::db::{self, Connection, Optional as _, Row, gathered, params};
 use rusqlite::types::Value;
 use selvedge_protocol::journal::fold::TaskState;
 
-use super::{page, probe};
+use super::{Ranked, probe};
 use crate::postgres::Node;
-use crate::query::{Listed, Place, Placed, Task, TaskQuery, Wanted};
+use crate::query::{Place, Placed, Task, TaskQuery, Wanted};
 use crate::{ReadError, ThreadKey, ThreadRef};
 
 const COLUMNS: &str = "k.id, k.parent, k.agent, k.initiator, k.model, k.state, k.began, \
      k.began_at, k.ended, k.ended_at";
+
+/// Tasks of one id that are told of.
+pub(crate) const SAME: usize = 16;
 
 /// A thread's tasks, in the order they began.
 pub(crate) fn tasks(conn: &Connection, thread: &ThreadRef) -> Result<Vec<Task>, ReadError> {
@@ -50,7 +53,7 @@ pub(crate) fn wanted(
     conn: &Connection,
     limit: usize,
     after: Option<&Place>,
-) -> Result<Listed<Wanted>, ReadError> {
+) -> Result<Ranked<Wanted, 2>, ReadError> {
     listed(conn, "task_wanted", "k.wanted = 1 AND k.ended IS NULL", limit, after)
 }
 
@@ -59,7 +62,7 @@ pub(crate) fn unclaimed(
     conn: &Connection,
     limit: usize,
     after: Option<&Place>,
-) -> Result<Listed<Wanted>, ReadError> {
+) -> Result<Ranked<Wanted, 2>, ReadError> {
     let free = format!("k.wanted = 1 AND k.ended IS NULL AND {}", Node::is_unclaimed());
     listed(conn, "task_wanted", &free, limit, after)
 }
@@ -69,7 +72,7 @@ pub(crate) fn unanswered(
     conn: &Connection,
     limit: usize,
     after: Option<&Place>,
-) -> Result<Listed<Wanted>, ReadError> {
+) -> Result<Ranked<Wanted, 2>, ReadError> {
     let over = "k.routed = 1 AND k.answered = 0 AND k.ended IS NOT NULL";
     listed(conn, "task_unanswered", over, limit, after)
 }
@@ -81,7 +84,7 @@ fn listed(
     condition: &str,
     limit: usize,
     after: Option<&Place>,
-) -> Result<Listed<Wanted>, ReadError> {
+) -> Result<Ranked<Wanted, 2>, ReadError> {
     let [thread, nth] = after.map_or(Ok([-1, -1]), Place::numbers)?;
     let mut find = conn.prepare_cached(&format!(
         "SELECT t.tenant, t.id, k.id, k.agent, k.thread, k.nth \
@@ -94,10 +97,7 @@ fn listed(
         let wanted = Wanted { thread: key, task: row.get(2)?, agent: row.get(3)? };
         Ok((wanted, [row.get(4)?, row.get(5)?]))
     })?;
-    let rows = rows.collect::<db::Result<Vec<_>>>()?;
-    let listed = page(rows, limit, |(_, place)| Place::of(*place));
-    let items = listed.items.into_iter().map(|(wanted, _)| wanted).collect();
-    Ok(Listed { items, next: listed.next })
+    Ok(rows.collect::<db::Result<_>>()?)
 }
 
 /// Tasks of a tenant with an id, the one that began last first.
@@ -110,7 +110,7 @@ pub(crate) fn tasks_by_id(
         "SELECT {COLUMNS}, t.tenant, t.id, k.changed_at, k.thread, k.nth \
          FROM task k INDEXED BY task_by_id JOIN thread t ON t.num = k.thread \
          WHERE k.tenant = ?1 AND k.id = ?2 AND t.deleted IS NULL AND k.began > t.fork \
-         ORDER BY k.thread DESC LIMIT 16",
+         ORDER BY k.thread DESC LIMIT {SAME}",
     ))?;
     let rows = find.query_map(params![tenant, id], placed)?;
     Ok(rows.map(|row| row.map(|(placed, _)| placed)).collect::<db::Result<_>>()?)
@@ -121,7 +121,7 @@ pub(crate) fn tasks_of(
     conn: &Connection,
     tenant: &str,
     asked: &TaskQuery,
-) -> Result<Listed<Placed>, ReadError> {
+) -> Result<Ranked<Placed, 3>, ReadError> {
     let (mut condition, mut values) = conditions(tenant, asked);
     if let Some(after) = &asked.after {
         let place: [i64; 3] = after.numbers()?;
@@ -135,10 +135,7 @@ pub(crate) fn tasks_of(
          ORDER BY k.changed_at DESC, k.thread DESC, k.nth DESC LIMIT ?",
     ))?;
     let rows = find.query_map(&gathered(&values), placed)?;
-    let rows = rows.collect::<db::Result<Vec<_>>>()?;
-    let listed = page(rows, asked.limit, |(_, place)| Place::of(*place));
-    let items = listed.items.into_iter().map(|(placed, _)| placed).collect();
-    Ok(Listed { items, next: listed.next })
+    Ok(rows.collect::<db::Result<_>>()?)
 }
 
 /// How many tasks there are on all pages.

@@ -7,8 +7,8 @@
 use crate::db::{self, Connection, Optional as _, Row, gathered, params};
 use rusqlite::types::Value;
 
-use super::{page, probe};
-use crate::query::{Glance, Listed, Participant, Place, Summary, ThreadQuery, ThreadStatus};
+use super::{Ranked, probe};
+use crate::query::{Glance, Participant, Summary, ThreadQuery, ThreadStatus};
 use crate::{ReadError, ThreadRef};
 
 /// Matches that are gathered rather than waited for along the list.
@@ -24,22 +24,26 @@ const COLUMNS: &str = "t.num, t.id, t.epoch, s.head, t.created, s.updated, s.sta
 pub(crate) fn threads(
     conn: &Connection,
     query: &ThreadQuery,
-) -> Result<Listed<Summary>, ReadError> {
+) -> Result<Ranked<Summary, 2>, ReadError> {
     let mut from = choose(conn, query, FEW)?;
     // PostgreSQL knows from its statistics how soon they come, and keeps no order but the one asked.
     let is_walked = matches!((conn, &from), (Connection::Sqlite(_), From::Walk));
     if is_walked && !(query.participant.is_none() && query.metadata.is_empty()) {
         let items = run(conn, query, &From::Stretch)?;
         if items.len() as i64 == probe(query.limit) {
-            return Ok(listed(items, query));
+            return Ok(ranked(items));
         }
         from = choose(conn, query, MANY)?;
     }
-    Ok(listed(run(conn, query, &from)?, query))
+    Ok(ranked(run(conn, query, &from)?))
 }
 
-fn listed(items: Vec<Summary>, query: &ThreadQuery) -> Listed<Summary> {
-    page(items, query.limit, |last| Place::of([last.updated, last.num]))
+fn ranked(items: Vec<Summary>) -> Ranked<Summary, 2> {
+    let place = |item: Summary| {
+        let place = [item.updated, item.num];
+        (item, place)
+    };
+    items.into_iter().map(place).collect()
 }
 
 fn run(conn: &Connection, query: &ThreadQuery, from: &From) -> Result<Vec<Summary>, ReadError> {

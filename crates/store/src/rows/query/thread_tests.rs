@@ -95,6 +95,6 @@ fn a_million_threads_are_listed_at_once() {
         let deep = ThreadQuery { after: Some(crate::Place::of([70_000, 0])), ..query };
         let begin = Instant::now();
         threads(&conn, &deep).unwrap();
-        println!("{name}: {} in {first:?}, far down {:?}", page.items.len(), begin.elapsed());
+        println!("{name}: {} in {first:?}, far down {:?}", page.len(), begin.elapsed());
     }
 }

@@ -1,12 +1,11 @@
 //! Tokens used, by thread and by day, and what failed.
 
+use std::ops::Range;
+
 use crate::db::{self, Connection, Row, params};
 use selvedge_protocol::journal::fold::Tokens;
 
-use super::{page, probe};
-use crate::query::{
-    DayUsage, Failures, Listed, Place, Spent, Timed, Usage, UsageBy, UsageOrder, UsageQuery,
-};
+use crate::query::{DayUsage, Failures, Spent, Timed, Usage, UsageBy, UsageOrder, UsageQuery};
 use crate::{ReadError, ThreadRef};
 
 /// As floats, which do not overflow.
@@ -38,7 +37,7 @@ pub(super) fn total(conn: &Connection, num: i64) -> db::Result<Tokens> {
 pub(crate) fn usage_by_day(
     conn: &Connection,
     tenant: &str,
-    days: std::ops::Range<i64>,
+    days: Range<i64>,
 ) -> Result<Vec<DayUsage>, ReadError> {
     let mut find = conn.prepare_cached(&format!(
         "SELECT u.day, u.agent, u.model, {SUMS} FROM usage u INDEXED BY usage_by_day \
@@ -57,14 +56,14 @@ pub(crate) fn usage_by_day(
     Ok(rows.collect::<db::Result<_>>()?)
 }
 
-/// A page of sums. What a branch shares is counted once, where it was used, unless it is asked for
-/// the branch alone.
+/// Some of the sums, counted from 0 in their order. What a branch shares is counted once, where it
+/// was used, unless it is asked for the branch alone.
 pub(crate) fn spent(
     conn: &Connection,
     tenant: &str,
     query: &UsageQuery,
-) -> Result<Listed<Spent>, ReadError> {
-    let [offset] = query.after.as_ref().map_or(Ok([0]), Place::numbers)?;
+    within: Range<i64>,
+) -> Result<Vec<Spent>, ReadError> {
     let column = |by: UsageBy| match (by, query.by.contains(&by)) {
         (_, false) => "NULL",
         (UsageBy::Day, true) => "u.day",
@@ -88,24 +87,23 @@ pub(crate) fn spent(
          GROUP BY 1, 2, 3, 4 ORDER BY {order} LIMIT ?5 OFFSET ?6"
     ))?;
     let thread = query.thread.as_ref().map(|thread| thread.num);
-    let offset = offset.max(0);
-    let days = &query.days;
-    let asked = params![tenant, days.start, days.end, thread, probe(query.limit), offset];
+    let (days, limit) = (&query.days, within.end.saturating_sub(within.start));
+    let asked = params![tenant, days.start, days.end, thread, limit, within.start];
     let rows = find.query_map(asked, |row| {
         let [thread, agent, model] = [row.get(1)?, row.get(2)?, row.get(3)?];
         let (tokens, time) = (tokens(row, 4)?, time(row, 10)?);
         Ok(Spent { day: row.get(0)?, thread, agent, model, tokens, time })
     })?;
-    let rows = rows.collect::<db::Result<Vec<_>>>()?;
-    let next = offset.saturating_add(probe(query.limit) - 1);
-    Ok(page(rows, query.limit, |_| Place::of([next])))
+    Ok(rows.collect::<db::Result<_>>()?)
 }
 
-/// What failed, what failed most first. What a branch shares is counted as usage is.
+/// What failed, what failed most first, at most so many. What a branch shares is counted as usage
+/// is.
 pub(crate) fn failures(
     conn: &Connection,
     tenant: &str,
     query: &UsageQuery,
+    limit: usize,
 ) -> Result<Vec<Failures>, ReadError> {
     let which = match &query.thread {
         Some(_) => "f.thread = ?4",
@@ -118,7 +116,7 @@ pub(crate) fn failures(
          GROUP BY 1, 2, 3 ORDER BY 4 DESC, 1, 2, 3 LIMIT ?5"
     ))?;
     let thread = query.thread.as_ref().map(|thread| thread.num);
-    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let asked = params![tenant, query.days.start, query.days.end, thread, limit];
     let rows = find.query_map(asked, |row| {
         let [what, code, agent] = [row.get(0)?, row.get(1)?, row.get(2)?];

@@ -34,6 +34,12 @@ impl Home {
         Address::parse(self.database.url())
     }
 
+    /// Which of several databases an id belongs to.
+    #[allow(clippy::unused_self, reason = "elsewhere there are several")]
+    pub(crate) fn place(&self, _id: &str) -> Option<String> {
+        None
+    }
+
     pub(crate) fn open(&self) -> Store {
         self.open_with(Options::default())
     }
@@ -45,6 +51,11 @@ impl Home {
     /// Runs SQL beside the store.
     pub(crate) fn run(&self, sql: &str) {
         self.database.run(sql);
+    }
+
+    /// The first column of a query's rows, as text.
+    pub(crate) fn lines(&self, sql: &str) -> Vec<String> {
+        self.database.lines(sql)
     }
 
     /// Rows of a table.

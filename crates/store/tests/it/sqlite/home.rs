@@ -32,6 +32,12 @@ impl Home {
         Address::from(&self.path())
     }
 
+    /// Which of several databases an id belongs to.
+    #[allow(clippy::unused_self, reason = "elsewhere there are several")]
+    pub(crate) fn place(&self, _id: &str) -> Option<String> {
+        None
+    }
+
     pub(crate) fn open(&self) -> Store {
         self.open_with(Options::default())
     }
