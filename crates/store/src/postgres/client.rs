@@ -38,6 +38,8 @@ use crate::db::{Error, Result};
 /// How often it is looked whether something came, and how often in vain.
 const LOOK: Duration = Duration::from_secs(1);
 const LOOKS: u32 = 30;
+/// How long it takes at least to be refused.
+const REFUSED: Duration = Duration::from_millis(50);
 /// Statements that a connection keeps.
 const STATEMENTS: usize = 512;
 
@@ -129,7 +131,9 @@ impl Client {
             .application_name("selvedge")
             .statement_cache_capacity(STATEMENTS)
             .disable_statement_logging();
-        let conn = wait(Patience::Bounded, PgConnection::connect_with(&options))?;
+        let conn = wait(Patience::Bounded, PgConnection::connect_with(&options));
+        // Whoever asked will ask again: a database without room is not to be busy with saying so.
+        let conn = conn.inspect_err(|_| thread::sleep(REFUSED))?;
         let client = Self {
             conn: RefCell::new(Some(conn)),
             translated: RefCell::default(),
