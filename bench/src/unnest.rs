@@ -46,6 +46,9 @@ CREATE TABLE plain (row bigint NOT NULL, thread bigint NOT NULL, first bigint NO
 DO $$ BEGIN FOR n IN 0..15 LOOP EXECUTE format(
     'CREATE TABLE plain_%s PARTITION OF plain FOR VALUES WITH (MODULUS 16, REMAINDER %s)', n, n);
 END LOOP; END $$;
+DO $$ BEGIN FOR n IN 0..15 LOOP EXECUTE format(
+    'ALTER TABLE plain_%s ALTER COLUMN body SET COMPRESSION lz4', n);
+END LOOP; EXCEPTION WHEN OTHERS THEN NULL; END $$;
 CREATE UNIQUE INDEX plain_by_key ON plain (thread, key) WHERE key IS NOT NULL;
 ";
 const INSERT: &str = "INSERT INTO plain (row, thread, first, last, at, body) \

@@ -8,7 +8,7 @@
 use std::iter;
 
 pub(crate) use rusqlite::params;
-use rusqlite::types::{FromSql, FromSqlError, ToSql, Value, ValueRef};
+use rusqlite::types::{FromSql, FromSqlError, ToSql, ToSqlOutput, Value, ValueRef};
 
 use crate::postgres::Client;
 
@@ -72,6 +72,43 @@ impl Connection {
     /// Runs a statement; how many rows it has changed.
     pub(crate) fn execute(&self, sql: &str, params: impl Params) -> Result<usize> {
         self.prepare_cached(sql)?.execute(params)
+    }
+
+    /// Puts rows into a table. `columns` are their names and, for PostgreSQL, which gets all rows
+    /// in one statement, their types; `conflict` is what is done where there is such a row.
+    pub(crate) fn insert(
+        &self,
+        table: &str,
+        columns: &[(&str, &str)],
+        conflict: &str,
+        rows: &[Vec<ToSqlOutput<'_>>],
+    ) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let list = |each: &dyn Fn(usize, &(&str, &str)) -> String| {
+            let list = columns.iter().enumerate().map(|(i, column)| each(i + 1, column));
+            list.collect::<Vec<_>>().join(", ")
+        };
+        let names = list(&|_, (name, _)| (*name).to_owned());
+        match self {
+            Self::Sqlite(conn) => {
+                let values = list(&|nth, _| format!("?{nth}"));
+                let sql = format!("INSERT INTO {table} ({names}) VALUES ({values}) {conflict}");
+                let mut insert = conn.prepare_cached(&sql)?;
+                for row in rows {
+                    insert.execute(rusqlite::params_from_iter(row))?;
+                }
+                Ok(())
+            }
+            Self::Postgres(client) => {
+                let arrays = list(&|nth, (_, kind)| format!("${nth}::{kind}[]"));
+                let sql = format!(
+                    "INSERT INTO {table} ({names}) SELECT * FROM unnest({arrays}) {conflict}"
+                );
+                client.run_lists(&sql, columns, rows)
+            }
+        }
     }
 
     /// Reads the first row of a statement.

@@ -185,6 +185,36 @@ impl Client {
         rows.iter().map(values).collect()
     }
 
+    /// Runs a statement whose parameters are the columns of some rows, each as a list.
+    pub(crate) fn run_lists(
+        &self,
+        sql: &str,
+        columns: &[(&str, &str)],
+        rows: &[Vec<ToSqlOutput<'_>>],
+    ) -> Result<()> {
+        let mut arguments = PgArguments::default();
+        for (nth, (_, kind)) in columns.iter().enumerate() {
+            let values = rows.iter().map(|row| row.get(nth).map_or(ValueRef::Null, borrowed));
+            let added = match *kind {
+                "bigint" => arguments.add(values.map(number).collect::<Vec<Option<i64>>>()),
+                _ => arguments.add(values.map(text).collect::<Vec<Option<String>>>()),
+            };
+            added.map_err(sqlx_core::Error::Encode)?;
+        }
+        self.run(sql, arguments).map(drop)
+    }
+
+    /// The one row of a statement whose columns are lists of numbers.
+    pub(crate) fn numbers(
+        &self,
+        sql: &str,
+        arguments: PgArguments,
+    ) -> Result<Vec<Option<Vec<i64>>>> {
+        let row =
+            self.with(|conn, patience| wait(patience, statement(sql, arguments).fetch_one(conn)))?;
+        (0..row.len()).map(|column| Ok(row.try_get(column)?)).collect()
+    }
+
     /// Passes on the rows of a statement as they arrive, until it is told to stop.
     pub(crate) fn each(
         &self,
@@ -291,12 +321,7 @@ fn arguments(params: &[&dyn ToSql]) -> Result<PgArguments> {
     let mut arguments = PgArguments::default();
     for param in params {
         let value = param.to_sql()?;
-        let value = match &value {
-            ToSqlOutput::Borrowed(value) => *value,
-            ToSqlOutput::Owned(value) => ValueRef::from(value),
-            _ => ValueRef::Null,
-        };
-        let added = match value {
+        let added = match borrowed(&value) {
             ValueRef::Null => arguments.add(Nothing),
             ValueRef::Integer(number) => arguments.add(number),
             ValueRef::Real(number) => arguments.add(number),
@@ -306,6 +331,24 @@ fn arguments(params: &[&dyn ToSql]) -> Result<PgArguments> {
         added.map_err(sqlx_core::Error::Encode)?;
     }
     Ok(arguments)
+}
+
+/// A value, where it is.
+fn borrowed<'v>(value: &'v ToSqlOutput<'_>) -> ValueRef<'v> {
+    match value {
+        ToSqlOutput::Borrowed(value) => *value,
+        ToSqlOutput::Owned(value) => ValueRef::from(value),
+        _ => ValueRef::Null,
+    }
+}
+
+fn number(value: ValueRef<'_>) -> Option<i64> {
+    value.as_i64_or_null().ok().flatten()
+}
+
+fn text(value: ValueRef<'_>) -> Option<String> {
+    let text = value.as_str_or_null().ok().flatten()?;
+    Some(stored(text).into_owned())
 }
 
 /// Nothing, of whatever type is wanted.

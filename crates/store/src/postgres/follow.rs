@@ -3,22 +3,15 @@
 //! Invariant: how far a thread was followed is written with what that came to, under a lock of its
 //! own. So any node can follow any thread, and following again changes nothing.
 
-use sqlx_postgres::PgArguments;
-
-use super::search::{self, Tokens};
-use super::threads::add;
-use super::{Client, migrate};
+use super::migrate;
+use super::search::{self, Lines, Tokens};
+use crate::Batch;
 use crate::db::{self, Connection, Optional as _, Row, params};
 use crate::rows::project::{self, PROJECTIONS, Projection};
-use crate::rows::text::Place;
 use crate::rows::thread::rows_after;
 
-/// Rows of the journal that one step follows.
-const ROWS: usize = 1000;
 /// Rows that are followed for one guard; more take too long for those who wait behind it.
 const GUARD_ROWS: usize = 20_000;
-/// Threads that are followed in one transaction.
-pub(super) const THREADS: usize = 64;
 
 /// Whether all was followed that there was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,10 +21,10 @@ pub(super) enum Reached {
 }
 
 /// How far a thread was followed.
-struct Mark {
-    thread: i64,
-    projected: u64,
-    searched: u64,
+pub(super) struct Mark {
+    pub(super) thread: i64,
+    pub(super) projected: u64,
+    pub(super) searched: u64,
 }
 
 /// Brings what is known of one thread up to date, inside a transaction.
@@ -48,66 +41,46 @@ pub(super) fn fully(conn: &Connection, thread: i64) -> db::Result<Reached> {
     Ok(reached)
 }
 
-/// Follows some threads for a while, in one transaction of its own; those that have more to follow.
-pub(super) fn some(
-    conn: &Connection,
-    client: &Client,
-    tokens: &Tokens,
-    threads: &[i64],
-) -> db::Result<Vec<i64>> {
-    conn.together(|conn| {
-        // It can be done again.
-        conn.execute_batch("SET LOCAL synchronous_commit = off")?;
-        let mut arguments = PgArguments::default();
-        add(&mut arguments, threads.to_vec())?;
-        let found = client.rows(
-            "SELECT f.thread, f.projected, f.searched, t.tenant FROM followed f \
-             LEFT JOIN thread t ON t.num = f.thread AND t.deleted IS NULL \
-             WHERE f.thread = ANY($1) ORDER BY f.thread FOR UPDATE OF f",
-            arguments,
-        )?;
-        let mut marks = Vec::with_capacity(found.len());
-        let mut more = Vec::new();
-        for row in found.into_iter().map(Row::Postgres) {
-            let mut mark = Mark::read(&row)?;
-            let words = Words { tokens, tenant: row.get(3)? };
-            if mark.advance(conn, Some(&words), ROWS)? == Reached::Part {
-                more.push(mark.thread);
-            }
-            marks.push(mark);
-        }
-        save(client, &marks)?;
-        Ok(more)
-    })
-}
-
-/// Writes down how far threads were followed.
-fn save(client: &Client, marks: &[Mark]) -> db::Result<()> {
-    let list = |pick: fn(&Mark) -> i64| -> Vec<i64> { marks.iter().map(pick).collect() };
-    let mut arguments = PgArguments::default();
-    add(&mut arguments, list(|mark| mark.thread))?;
-    add(&mut arguments, list(|mark| mark.projected as i64))?;
-    add(&mut arguments, list(|mark| mark.searched as i64))?;
-    client.run(
-        "UPDATE followed f SET projected = n.projected, searched = n.searched \
-         FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS n (thread, projected, searched) \
-         WHERE f.thread = n.thread",
-        arguments,
-    )?;
-    Ok(())
-}
-
 /// What it takes to index words: what a word is, and whose they are, unless the thread is deleted.
-struct Words<'t> {
-    tokens: &'t Tokens,
-    tenant: Option<String>,
+pub(super) struct Words<'t> {
+    pub(super) tokens: &'t Tokens,
+    pub(super) tenant: Option<String>,
 }
 
 impl Mark {
     /// A row as `thread, projected, searched`.
-    fn read(row: &Row<'_>) -> db::Result<Self> {
+    pub(super) fn read(row: &Row<'_>) -> db::Result<Self> {
         let (projected, searched) = (row.get::<i64>(1)? as u64, row.get::<i64>(2)? as u64);
         Ok(Self { thread: row.get(0)?, projected, searched })
+    }
+
+    /// From where on there is something to follow.
+    pub(super) fn seen(&self) -> u64 {
+        self.projected.min(self.searched)
+    }
+
+    /// Follows one row.
+    pub(super) fn take(
+        &mut self,
+        conn: &Connection,
+        projection: &mut Projection,
+        words: Option<(&Words<'_>, &mut Lines)>,
+        row: i64,
+        batch: &Batch,
+    ) -> db::Result<()> {
+        if batch.last() > self.projected {
+            projection.apply(conn, self.thread, batch)?;
+            self.projected = batch.last();
+        }
+        if let Some((Words { tokens, tenant }, lines)) = words
+            && batch.last() > self.searched
+        {
+            if let Some(tenant) = tenant {
+                lines.add(conn, tokens, row, (self.thread, tenant), batch)?;
+            }
+            self.searched = batch.last();
+        }
+        Ok(())
     }
 
     /// Follows rows, up to so many. Words are found later where nobody asks for them now.
@@ -117,33 +90,22 @@ impl Mark {
         words: Option<&Words<'_>>,
         most: usize,
     ) -> db::Result<Reached> {
-        let mut projection = Projection::default();
-        let from = match words {
-            Some(_) => self.projected.min(self.searched),
-            None => self.projected,
-        };
-        let mut left = most;
-        rows_after(conn, self.thread, from, |row, batch| {
+        let (mut projection, mut lines) = (Projection::default(), Lines::default());
+        let from = if words.is_some() { self.seen() } else { self.projected };
+        let (mut left, thread) = (most, self.thread);
+        rows_after(conn, thread, from, |row, batch| {
             if left == 0 {
                 return Ok(false);
             }
             left -= 1;
-            if batch.last() > self.projected {
-                projection.apply(conn, self.thread, batch)?;
-                self.projected = batch.last();
-            }
-            if let Some(Words { tokens, tenant }) = words
-                && batch.last() > self.searched
-            {
-                if let Some(tenant) = tenant {
-                    let first = Place { thread: self.thread, seq: batch.first };
-                    search::add(conn, tokens, row, tenant, first, &batch.body())?;
-                }
-                self.searched = batch.last();
-            }
+            let words = words.map(|words| (words, &mut lines));
+            self.take(conn, &mut projection, words, row, batch)?;
             Ok::<_, db::Error>(true)
         })?;
         projection.write(conn)?;
+        if let Connection::Postgres(client) = conn {
+            lines.write(client)?;
+        }
         Ok(if left == 0 { Reached::Part } else { Reached::All })
     }
 
@@ -199,12 +161,13 @@ pub(super) fn progress(conn: &Connection) -> db::Result<crate::Progress> {
 /// Drops what follows of some threads, inside a transaction, so that it is made anew.
 pub(super) fn forget(conn: &Connection, threads: &[i64]) -> db::Result<()> {
     for thread in threads {
+        // First: whoever follows it right now has come to an end then, and what they wrote goes.
+        conn.prepare_cached("UPDATE followed SET projected = 0, searched = 0 WHERE thread = ?1")?
+            .execute(params![thread])?;
         for table in PROJECTIONS.iter().chain(&["search"]) {
             conn.prepare_cached(&format!("DELETE FROM {table} WHERE thread = ?1"))?
                 .execute(params![thread])?;
         }
-        conn.prepare_cached("UPDATE followed SET projected = 0, searched = 0 WHERE thread = ?1")?
-            .execute(params![thread])?;
     }
     Ok(())
 }

@@ -12,7 +12,8 @@ use crate::{Address, OpenError, ShardError};
 const STEPS: &[(&str, i64, &str)] = &[
     ("journal", 1, include_str!("migrations/0001_journal.sql")),
     ("nodes", 1, include_str!("migrations/0002_nodes.sql")),
-    ("shards", 1, include_str!("migrations/0003_shards.sql")),
+    ("append", 1, include_str!("migrations/0003_append.sql")),
+    ("shards", 1, include_str!("migrations/0004_shards.sql")),
 ];
 /// This release: its minor version, which a major one begins anew far above all others.
 const RELEASE: i64 = release(env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));

@@ -24,12 +24,10 @@ pub(super) struct Pace {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Whether the writer is at work: what it commits is not yet known to whoever follows.
-    is_writing: bool,
+    /// Writers at work: what they commit is not yet known to whoever follows.
+    writing: usize,
     /// Whether the row says that there is something to follow.
     is_behind: bool,
-    /// Whether the transaction under way says so.
-    is_marked: bool,
 }
 
 impl Pace {
@@ -47,21 +45,26 @@ impl Pace {
         self.state().is_behind
     }
 
-    /// The writer begins something.
+    /// A writer begins something.
     pub(super) fn begin(&self) {
-        self.state().is_writing = true;
+        self.state().writing += 1;
     }
 
-    /// The writer has noted all that it committed.
+    /// It has noted all that it committed.
     pub(super) fn end(&self) {
-        self.state().is_writing = false;
+        let mut state = self.state();
+        state.writing = state.writing.saturating_sub(1);
     }
 
-    /// Says that there is something to follow, inside the transaction that brings it.
-    pub(super) fn mark(&self, conn: &Connection, node: i64) -> db::Result<()> {
-        let is_behind = self.state().is_behind;
-        let is_needed = self.has_others() && !is_behind;
-        self.state().is_marked = is_needed;
+    /// Whether a transaction that brings something to follow has to say so.
+    pub(super) fn is_to_say(&self) -> bool {
+        self.has_others() && !self.is_behind()
+    }
+
+    /// Says that there is something to follow, inside the transaction that brings it; whether that
+    /// had to be said.
+    pub(super) fn say(&self, conn: &Connection, node: i64) -> db::Result<bool> {
+        let is_needed = self.is_to_say();
         if is_needed {
             conn.execute(
                 "INSERT INTO pace (node, behind) VALUES (?1, 1) \
@@ -69,14 +72,12 @@ impl Pace {
                 params![node],
             )?;
         }
-        Ok(())
+        Ok(is_needed)
     }
 
-    /// That transaction was committed.
-    pub(super) fn committed(&self) {
-        let mut state = self.state();
-        state.is_behind |= state.is_marked;
-        state.is_marked = false;
+    /// A transaction that said so was committed.
+    pub(super) fn said(&self) {
+        self.state().is_behind = true;
     }
 
     /// All was followed that there was when a round began; `is_clean` tells whether there is more.
@@ -91,7 +92,7 @@ impl Pace {
         if !state.is_behind {
             return Ok(());
         }
-        if !state.is_writing && is_clean() {
+        if state.writing == 0 && is_clean() {
             conn.execute(
                 "UPDATE pace SET behind = 0, rounds = rounds + 1 WHERE node = ?1",
                 params![node],
@@ -107,7 +108,7 @@ impl Pace {
     /// Says again that there is nothing, should the database have forgotten it in a crash.
     pub(super) fn renew(&self, conn: &Connection, node: i64) -> db::Result<()> {
         let state = self.state();
-        if !state.is_behind && !state.is_writing {
+        if !state.is_behind && state.writing == 0 {
             conn.execute(
                 "UPDATE pace SET behind = 0 WHERE node = ?1 AND behind = 1",
                 params![node],

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::stage::{Look, stage};
 use super::tend::{failed, tended};
 use super::threads::{Lock, lock, lock_numbered, now, rewrite};
-use super::writer::{Writer, tokens};
+use super::writer::{Writer, own, tokens};
 use super::{Client, follow};
 use crate::db::{self, Connection, Optional as _, params};
 use crate::rows::erase::{erase, keep};
@@ -32,7 +32,7 @@ impl Writer {
             asked.events.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
         let tokens = tokens()?;
         let done = self.together(|writer| {
-            let chain = (writer.chain, &*writer.node);
+            let own = own(writer.chain, &writer.node, &writer.has_said);
             let (conn, client) = writer.link.get()?;
             let found = lock(conn, client, &[&asked.thread], Lock::Head)?.remove(&asked.thread);
             let Some(found) = found else { return Ok(Err(TendError::NotFound.into())) };
@@ -53,7 +53,7 @@ impl Writer {
                 follow::anew(conn, &tokens, *thread)?;
             }
             let told = Append::new(asked.thread.clone(), vec![Draft::new(receipt(asked, &events))]);
-            let mut staged = stage(conn, client, &[&told], Look::Never, chain)?;
+            let mut staged = stage(conn, client, &[&told], Look::Never, own)?;
             let staged = staged.pop().unwrap_or(Err(AppendError::NotFound.into()))?;
             let receipt = Some(staged.answer.last);
             let counts = rewrite(client, &affected)?;

@@ -9,18 +9,20 @@ use sqlx_postgres::PgArguments;
 
 use super::Client;
 use super::threads::add as argue;
-use crate::ReadError;
 use crate::db::{self, Connection, Optional as _, params};
 use crate::query::Found;
 use crate::rows::query::Ranked;
 use crate::rows::query::search::{Shown, Term, expression, located, visible};
 use crate::rows::text::Place;
 use crate::rows::words::{number, place, tenant_word, words};
+use crate::{Batch, ReadError};
 
 /// Counts the changes to what the index holds: another number makes it anew.
 pub(super) const VERSION: i64 = 1;
 /// Bytes of a word that are kept; PostgreSQL takes no longer ones. What is looked for is shorter.
 const WORD_BYTES: usize = 2000;
+/// Stands between words where several are one text; a word is letters and digits.
+const BETWEEN: &str = "\u{1f}";
 /// Rows of the index that are looked at together.
 const ROWS: i64 = 256;
 
@@ -60,43 +62,63 @@ impl Tokens {
     }
 }
 
-/// Adds a row of the journal, which begins at a place.
-pub(super) fn add(
-    conn: &Connection,
-    tokens: &Tokens,
-    row: i64,
-    tenant: &str,
-    first: Place,
-    body: &str,
-) -> db::Result<()> {
-    let Connection::Postgres(client) = conn else { return Ok(()) };
-    for (line, event) in body.split('\n').enumerate() {
-        // The source behind the event is no part of it.
-        let event = event.split('\t').next().unwrap_or_default();
-        let place = Place { seq: first.seq + line as u64, ..first };
-        if let Some(words) = words(conn, place, event)?
-            && let Some(number) = number(row, line)
-        {
-            let mut list: Vec<String> = tokens.of(&words)?.into_iter().map(cut).collect();
-            list.push(of_tenant(tenant));
-            write(client, number, place, list)?;
-        }
-    }
-    Ok(())
+/// Lines of the index that wait to be written.
+#[derive(Default)]
+pub(super) struct Lines {
+    numbers: Vec<i64>,
+    threads: Vec<i64>,
+    seqs: Vec<i64>,
+    /// The words of each, with [`BETWEEN`] between them.
+    words: Vec<String>,
 }
 
-fn write(client: &Client, number: i64, place: Place, words: Vec<String>) -> db::Result<()> {
-    let mut arguments = PgArguments::default();
-    argue(&mut arguments, number)?;
-    argue(&mut arguments, place.thread)?;
-    argue(&mut arguments, place.seq as i64)?;
-    argue(&mut arguments, words)?;
-    client.run(
-        "INSERT INTO search (rowid, thread, seq, words) \
-         VALUES ($1, $2, $3, array_to_tsvector($4::text[])) ON CONFLICT DO NOTHING",
-        arguments,
-    )?;
-    Ok(())
+impl Lines {
+    /// Adds a row of the journal.
+    pub(super) fn add(
+        &mut self,
+        conn: &Connection,
+        tokens: &Tokens,
+        row: i64,
+        (thread, tenant): (i64, &str),
+        batch: &Batch,
+    ) -> db::Result<()> {
+        for (line, (seq, (event, _))) in batch.lines().enumerate() {
+            let place = Place { thread, seq };
+            let event = std::str::from_utf8(event).unwrap_or_default();
+            if let Some(words) = words(conn, place, event)?
+                && let Some(number) = number(row, line)
+            {
+                let mut list: Vec<String> = tokens.of(&words)?.into_iter().map(cut).collect();
+                list.push(of_tenant(tenant));
+                self.numbers.push(number);
+                self.threads.push(thread);
+                self.seqs.push(seq as i64);
+                self.words.push(list.join(BETWEEN));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes them.
+    pub(super) fn write(self, client: &Client) -> db::Result<()> {
+        if self.numbers.is_empty() {
+            return Ok(());
+        }
+        let mut arguments = PgArguments::default();
+        argue(&mut arguments, self.numbers)?;
+        argue(&mut arguments, self.threads)?;
+        argue(&mut arguments, self.seqs)?;
+        argue(&mut arguments, self.words)?;
+        argue(&mut arguments, BETWEEN)?;
+        client.run(
+            "INSERT INTO search (rowid, thread, seq, words) \
+             SELECT n.rowid, n.thread, n.seq, array_to_tsvector(string_to_array(n.words, $5)) \
+             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[]) \
+                 AS n (rowid, thread, seq, words) ON CONFLICT DO NOTHING",
+            arguments,
+        )?;
+        Ok(())
+    }
 }
 
 /// A tenant as a word that no text has.

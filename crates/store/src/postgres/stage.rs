@@ -6,6 +6,7 @@
 
 mod write;
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
@@ -45,6 +46,15 @@ impl Staged {
             .any(|(_, (event, _))| Kind::leading(event).is_none_or(Kind::concerns_tasks));
         (self.answer.thread.num, News { head: Some(self.answer.last), stirs })
     }
+}
+
+/// What a writer has of its own.
+#[derive(Clone, Copy)]
+pub(super) struct Own<'a> {
+    pub(super) chain: HashChain,
+    pub(super) node: &'a Node,
+    /// Whether its transaction says that there is something to follow.
+    pub(super) has_said: &'a Cell<bool>,
 }
 
 /// Why an append goes no further.
@@ -134,9 +144,9 @@ pub(super) fn stage(
     client: &Client,
     appends: &[&Append],
     look: Look,
-    (chain, node): (HashChain, &Node),
+    own: Own<'_>,
 ) -> Result<Vec<Result<Staged, Stop>>, Stop> {
-    let mut group = Group::begin(conn, client, appends, look, node)?;
+    let mut group = Group::begin(conn, client, appends, look, own.node)?;
     let mut judged = Vec::with_capacity(appends.len());
     for append in appends {
         judged.push(match group.judge(append) {
@@ -145,9 +155,9 @@ pub(super) fn stage(
         });
     }
     group.create()?;
-    group.write(chain)?;
-    if !group.rows.is_empty() {
-        node.pace.mark(conn, node.id)?;
+    group.write(own.chain)?;
+    if !group.rows.is_empty() && own.node.pace.say(conn, own.node.id)? {
+        own.has_said.set(true);
     }
     for (append, judged) in appends.iter().zip(&judged) {
         if let (Some(guard), Ok(accepted)) = (&append.guard, judged)
@@ -461,14 +471,20 @@ impl Slot {
 
     /// Takes in what an event says of the end of a task. The first end counts.
     fn note(&mut self, event: &[u8]) {
-        let Some(told) = told(event) else { return };
-        let Some(state) = told.over.filter(|_| fits(&told.task)) else { return };
-        let is_over = self.tasks.get(&told.task).is_some_and(|known| known.is_terminal());
+        let Some((task, state)) = end(event) else { return };
+        let is_over = self.tasks.get(&task).is_some_and(|known| known.is_terminal());
         if !is_over {
-            self.tasks.insert(told.task.clone(), state);
-            self.ends.push((told.task, state));
+            self.tasks.insert(task.clone(), state);
+            self.ends.push((task, state));
         }
     }
+}
+
+/// The task whose end an event tells of.
+pub(super) fn end(event: &[u8]) -> Option<(String, TaskState)> {
+    let told = told(event)?;
+    let state = told.over.filter(|_| fits(&told.task))?;
+    Some((told.task, state))
 }
 
 /// The task that must not have ended.

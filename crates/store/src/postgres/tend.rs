@@ -9,10 +9,10 @@ use super::Client;
 use super::follow;
 use super::migrate::Trouble;
 use super::node::Node;
-use super::search::Tokens;
+use super::round::{Rounds, THREADS};
 use super::stage::{Look, Stop, stage};
 use super::threads::{Lock, lock, now};
-use super::writer::{Dirty, Link, Writer};
+use super::writer::{Dirty, Link, Writer, own};
 use crate::db::{self, Connection, params};
 use crate::handle::Command;
 use crate::rows::lease::{change, is_held, millis};
@@ -31,8 +31,12 @@ const STUCK: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_millis(20);
 /// How often it is looked whether a node has died.
 const WATCH: Duration = Duration::from_secs(1);
-/// How long what follows gathers: the more follows together, the less is written twice.
+/// How long what follows gathers, at least and at most: the more follows together, the less is
+/// written twice. Between the two it is so many times what the last round took, so that following
+/// leaves most of the database to those who append. Whoever asks does not wait for it.
 const GATHER: Duration = Duration::from_millis(5);
+const LONGEST: Duration = Duration::from_millis(100);
+const SHARE: u32 = 6;
 
 impl Writer {
     /// Does what is no append.
@@ -85,7 +89,7 @@ impl Writer {
     /// Changes the names of a branch and of the thread it came from.
     fn promote(&mut self, promote: &Promote) -> Result<Promoted, PromoteError> {
         let changed = self.together(|writer| {
-            let chain = (writer.chain, &*writer.node);
+            let own = own(writer.chain, &writer.node, &writer.has_said);
             let (conn, client) = writer.link.get()?;
             let names = [&promote.branch, &promote.parent, &promote.old];
             let mut found = lock(conn, client, &names, Lock::All)?;
@@ -109,9 +113,9 @@ impl Writer {
                 params![branch.num, &*promote.branch.id, parent.num],
             )?;
             let tell = |key: &ThreadKey, told: &Draft| Append::new(key.clone(), vec![told.clone()]);
-            let own = tell(&promote.parent, &promote.told);
-            let other = tell(&promote.old, &promote.told_old);
-            let staged = stage(conn, client, &[&own, &other], Look::Never, chain)?;
+            let new = tell(&promote.parent, &promote.told);
+            let old = tell(&promote.old, &promote.told_old);
+            let staged = stage(conn, client, &[&new, &old], Look::Never, own)?;
             let staged = staged.into_iter().collect::<Result<Vec<_>, Stop>>()?;
             Ok(Ok(([branch, parent], staged)))
         });
@@ -165,11 +169,13 @@ pub(super) fn tended(stop: Stop) -> TendError {
 /// Follows what was committed, with a connection of its own: no append waits for it.
 pub(super) struct Follower {
     link: Link,
-    tokens: Tokens,
+    rounds: Rounds,
     dirty: Dirty,
     node: Arc<Node>,
     /// Whether there may be more to follow than was appended here.
     is_behind: bool,
+    /// How long what follows gathers.
+    gather: Duration,
 }
 
 impl Follower {
@@ -178,7 +184,8 @@ impl Follower {
         let settings = "SET synchronous_commit = off";
         let link = Link::with(url, Connection::Postgres(Client::open(url)?), settings)?;
         // What another node, or this one before it stopped, has left behind.
-        Ok(Self { link, tokens: Tokens::new()?, dirty, node, is_behind: true })
+        let (rounds, gather) = (Rounds::new()?, GATHER);
+        Ok(Self { link, rounds, dirty, node, is_behind: true, gather })
     }
 
     /// Follows whatever there is, and does what is asked, until nobody can ask any more.
@@ -215,13 +222,15 @@ impl Follower {
             (_, false, true) => None,
             (true, ..) => Some(STUCK),
             (false, true, _) => Some(Duration::ZERO),
-            (false, false, false) => Some(GATHER),
+            (false, false, false) => Some(self.gather),
         }
     }
 
     /// Follows what waits, and some of what was left behind.
     fn go_on(&mut self) -> db::Result<()> {
+        let begin = Instant::now();
         self.follow_round()?;
+        self.gather = (begin.elapsed() * SHARE).clamp(GATHER, LONGEST);
         if self.is_behind {
             self.is_behind = !self.catch_up(STEP)?.is_done();
         }
@@ -271,7 +280,7 @@ impl Follower {
     fn follow_all(&mut self) -> db::Result<()> {
         let threads: Vec<i64> = std::mem::take(&mut *self.dirty()).into_iter().collect();
         let mut trouble = Ok(());
-        for some in threads.chunks(follow::THREADS) {
+        for some in threads.chunks(THREADS) {
             let followed = self.follow(some);
             if followed.is_err() {
                 // One by one: one that cannot be followed does not keep the others from it.
@@ -290,7 +299,7 @@ impl Follower {
         let (conn, client) = self.link.get()?;
         let mut more = threads.to_vec();
         while !more.is_empty() {
-            more = follow::some(conn, client, &self.tokens, &more)?;
+            more = self.rounds.follow(conn, client, &more)?;
         }
         Ok(())
     }
@@ -311,11 +320,11 @@ impl Follower {
         self.follow_all()?;
         loop {
             let (conn, client) = self.link.get()?;
-            let behind = follow::behind(conn, follow::THREADS)?;
+            let behind = follow::behind(conn, THREADS)?;
             if behind.is_empty() {
                 break;
             }
-            follow::some(conn, client, &self.tokens, &behind)?;
+            self.rounds.follow(conn, client, &behind)?;
             if Instant::now() >= until {
                 return follow::progress(self.link.get()?.0);
             }
@@ -348,7 +357,6 @@ impl Follower {
 /// Removes some rows of a thread, if no other node is at it.
 fn sweep_one(conn: &Connection, client: &Client, thread: i64) -> db::Result<()> {
     conn.together(|conn| {
-        conn.execute_batch("SET LOCAL synchronous_commit = off")?;
         super::threads::lock_numbered(client, &[thread], Lock::All)?;
         sweep::sweep(conn, thread)
     })

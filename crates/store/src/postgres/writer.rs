@@ -1,8 +1,9 @@
-//! One node's writer: takes what is waiting, commits it together, answers.
+//! One node's writers: each takes what is waiting, commits it together, answers.
 //!
 //! Invariant: nothing is answered before its commit has returned. Whoever else writes to the same
 //! threads waits for their rows, so any number of writers may work side by side.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,11 +12,12 @@ use std::time::{Duration, Instant};
 use super::client::code;
 use super::herald::Herald;
 use super::migrate::{self, Trouble};
+use super::quick::{Known, Waiting};
 use super::search::Tokens;
-use super::stage::{Look, Staged, Stop, stage};
+use super::stage::{Look, Own, Staged, Stop, stage};
 use super::{Client, Node, follow};
 use crate::db::{self, Connection};
-use crate::handle::{Command, Reply, WriterHandle};
+use crate::handle::{Command, WriterHandle};
 use crate::live::{Live, Reached};
 use crate::{Append, AppendError, Draft, HashChain, Hints, TendError};
 
@@ -26,6 +28,9 @@ const GROUP: usize = 2048;
 const GROUP_BYTES: usize = 8 << 20;
 /// The longest wait for the appends of one commit.
 const GATHER: Duration = Duration::from_micros(500);
+/// Writers of a node, each with a connection and with threads of its own: while one waits for its
+/// commit, the other gathers.
+const WRITERS: usize = 2;
 /// How often a group is tried that met another node's.
 const TRIES: usize = 8;
 
@@ -38,6 +43,9 @@ pub(crate) struct Writer {
     pub(super) live: Arc<Live>,
     pub(super) chain: HashChain,
     pub(super) node: Arc<Node>,
+    known: Known,
+    /// Whether the transaction under way says that there is something to follow.
+    pub(super) has_said: Cell<bool>,
     dirty: Dirty,
     follower: SyncSender<Option<Command>>,
     /// How many appends the last commit had, and how long to wait for as many again.
@@ -99,28 +107,49 @@ impl Writer {
             .name("follower".into())
             .spawn(move || behind.run(&asked))
             .map_err(Trouble::Thread)?;
-        let (sender, receiver) = sync_channel(QUEUE);
-        let link = Link::new(url, conn);
-        let gather = Duration::ZERO;
         let telling = std::thread::Builder::new()
             .name("herald".into())
             .spawn(move || herald.run())
             .map_err(Trouble::Thread)?;
+        let (mut queues, mut writers, mut first) = (Vec::new(), Vec::new(), Some(conn));
+        for _ in 0..WRITERS {
+            let conn = match first.take() {
+                Some(conn) => conn,
+                None => Connection::Postgres(Client::open(url)?),
+            };
+            let (sender, receiver) = sync_channel(QUEUE);
+            let mut writer = Self {
+                link: Link::new(url, conn),
+                live: live.clone(),
+                chain,
+                node: node.clone(),
+                known: Known::default(),
+                has_said: Cell::new(false),
+                dirty: dirty.clone(),
+                follower: follower.clone(),
+                group: 1,
+                gather: Duration::ZERO,
+            };
+            let thread = std::thread::Builder::new().name("journal".into());
+            let thread = thread.spawn(move || writer.run(&receiver)).map_err(Trouble::Thread)?;
+            queues.push(sender);
+            writers.push(thread);
+        }
+        drop(follower);
         let own = node.clone();
-        let mut writer = Self { link, live, chain, node, dirty, follower, group: 1, gather };
-        let node = own.clone();
         let thread = std::thread::Builder::new()
-            .name("journal".into())
+            .name("journal-end".into())
             .spawn(move || {
-                writer.run(&receiver);
+                for writer in writers {
+                    let _ = writer.join();
+                }
                 // The follower ends when nobody can ask it any more.
-                drop(writer);
                 let _ = following.join();
                 own.close();
                 let _ = telling.join();
             })
             .map_err(Trouble::Thread)?;
-        Ok((WriterHandle::by_queue(sender, thread), node))
+        Ok((WriterHandle::by_queues(queues, thread), node))
     }
 
     fn run(&mut self, commands: &Receiver<Command>) {
@@ -133,7 +162,7 @@ impl Writer {
 
     /// Takes a command and what else is waiting.
     fn take(&mut self, first: Command, commands: &Receiver<Command>) {
-        let mut group: Vec<(Box<Append>, Reply)> = Vec::with_capacity(self.group);
+        let mut group: Waiting = Vec::with_capacity(self.group);
         let (mut other, mut bytes, mut next) = (None, 0, Some(first));
         let patience = Instant::now() + self.gather;
         while let Some(command) = next {
@@ -170,23 +199,60 @@ impl Writer {
         }
     }
 
-    /// Commits appends together and answers them. Those that must be looked at follow, one by one.
-    fn commit(&mut self, group: Vec<(Box<Append>, Reply)>) {
-        let later = self.commit_as(group, Look::Never);
+    /// Commits appends together and answers them: those that ask for nothing at once, then the
+    /// others. Those that what is known of their thread must be brought up to date for follow, one by one.
+    fn commit(&mut self, group: Waiting) {
+        let rest = match self.chain {
+            HashChain::On => group,
+            HashChain::Off => self.commit_known(group),
+        };
+        if rest.is_empty() {
+            return;
+        }
+        let later = self.commit_as(rest, Look::Never);
         for one in later {
             self.commit_as(vec![one], Look::Alone);
         }
     }
 
-    /// The same in one way; those that must be looked at.
-    fn commit_as(
-        &mut self,
-        group: Vec<(Box<Append>, Reply)>,
-        look: Look,
-    ) -> Vec<(Box<Append>, Reply)> {
+    /// Commits appends to threads that are known, in one round trip; those that are to be judged.
+    fn commit_known(&mut self, group: Waiting) -> Waiting {
+        let (mut group, mut rest) = self.known.part(group);
+        if group.is_empty() {
+            return rest;
+        }
+        let appends: Vec<&Append> = group.iter().map(|(append, _)| &**append).collect();
+        let written = self.link.get().and_then(|(_, client)| {
+            let own = own(self.chain, &self.node, &self.has_said);
+            let written = self.known.write(client, own, &appends);
+            // Nothing was written if the database itself says so.
+            match written {
+                Err(error) if code(&error).is_some() && !client.is_broken() => Ok(None),
+                other => other,
+            }
+        });
+        match written {
+            Ok(Some(staged)) => {
+                let _reached = self.publish(&staged);
+                for ((_, reply), staged) in group.into_iter().zip(staged) {
+                    let _ = reply.send(Ok(staged.answer));
+                }
+            }
+            Ok(None) => {
+                self.known.forget(&group);
+                group.append(&mut rest);
+                rest = group;
+            }
+            Err(error) => refuse(group, &error.into()),
+        }
+        rest
+    }
+
+    /// The same in one way, with all that they ask for; those that must be looked at.
+    fn commit_as(&mut self, group: Waiting, look: Look) -> Waiting {
         let appends: Vec<&Append> = group.iter().map(|(append, _)| &**append).collect();
         let staged = self.together(|writer| {
-            let own = (writer.chain, &*writer.node);
+            let own = own(writer.chain, &writer.node, &writer.has_said);
             let (conn, client) = writer.link.get()?;
             stage(conn, client, &appends, look, own)
         });
@@ -198,10 +264,7 @@ impl Writer {
                 return each.flat_map(|one| self.commit_as(vec![one], look)).collect();
             }
             Err(stop) => {
-                let error = AppendError::from(stop);
-                for (_, reply) in group {
-                    let _ = reply.send(Err(error.clone()));
-                }
+                refuse(group, &stop.into());
                 return Vec::new();
             }
         };
@@ -211,6 +274,7 @@ impl Writer {
         for ((append, reply), staged) in group.into_iter().zip(staged) {
             match staged {
                 Ok(staged) => {
+                    self.known.learn(&append.thread, &staged.answer.thread);
                     answers.push((reply, Ok(staged.answer.clone())));
                     written.push(staged);
                 }
@@ -247,6 +311,7 @@ impl Writer {
     }
 
     fn once<T>(&mut self, run: &mut impl FnMut(&mut Self) -> Result<T, Stop>) -> Result<T, Stop> {
+        self.has_said.set(false);
         self.link.get()?.1.begin()?;
         let result = run(self).and_then(|made| {
             self.link.get()?.1.commit()?;
@@ -262,7 +327,9 @@ impl Writer {
 
     /// Passes on what was committed: to who reads it, and to what follows behind.
     pub(super) fn publish(&mut self, staged: &[Staged]) -> Reached {
-        self.node.pace.committed();
+        if self.has_said.take() {
+            self.node.pace.said();
+        }
         // What was appended before stands where it was.
         let new = || staged.iter().filter(|stage| !stage.batches.is_empty());
         self.note(new().map(|stage| stage.answer.thread.num));
@@ -303,6 +370,24 @@ impl From<Stop> for AppendError {
             Stop::Look => Self::Busy,
             Stop::Failed(error) => Self::Storage(error.to_string()),
         }
+    }
+}
+
+impl From<db::Error> for AppendError {
+    fn from(error: db::Error) -> Self {
+        Self::Storage(error.to_string())
+    }
+}
+
+/// What a writer has of its own, for those who judge.
+pub(super) fn own<'a>(chain: HashChain, node: &'a Node, has_said: &'a Cell<bool>) -> Own<'a> {
+    Own { chain, node, has_said }
+}
+
+/// Answers appends that none of them was taken.
+fn refuse(group: Waiting, why: &AppendError) {
+    for (_, reply) in group {
+        let _ = reply.send(Err(why.clone()));
     }
 }
 

@@ -28,7 +28,7 @@ use selvedge_protocol::json::{Doc, Node};
 
 use super::text::Place;
 use crate::Batch;
-use thread::Thread;
+use thread::{Thread, Written, write_lines};
 
 /// Counts the changes to what projections hold: another number makes them anew.
 pub(crate) const VERSION: i64 = 10;
@@ -87,23 +87,32 @@ impl Projection {
 
     /// Writes what has changed. If the transaction fails, what is remembered must be forgotten.
     pub(crate) fn write(&mut self, conn: &Connection) -> db::Result<()> {
-        for num in std::mem::take(&mut self.met) {
-            let Entry::Occupied(mut known) = self.threads.entry(num) else { continue };
-            let is_small = match known.get_mut() {
-                Some(thread) => {
-                    thread.write(conn)?;
-                    thread.met() <= REMEMBERED_OF_EACH
-                }
-                None => false,
-            };
-            if !is_small {
-                known.remove();
+        let met = std::mem::take(&mut self.met);
+        let mut changed = Vec::with_capacity(met.len());
+        for num in &met {
+            if let Some(Some(thread)) = self.threads.get_mut(num)
+                && thread.write(conn)? == Written::AllButLine
+            {
+                changed.push(*num);
+            }
+        }
+        let lines = changed.iter().filter_map(|num| Some(self.threads.get(num)?.as_ref()?.line()));
+        write_lines(conn, &lines.collect::<Vec<_>>())?;
+        for num in met {
+            let is_small = |thread: &Thread| thread.met() <= REMEMBERED_OF_EACH;
+            if !self.threads.get(&num).is_some_and(|known| known.as_ref().is_some_and(is_small)) {
+                self.threads.remove(&num);
             }
         }
         if self.threads.len() > REMEMBERED {
             self.threads.clear();
         }
         Ok(())
+    }
+
+    /// Forgets a thread: what is written of it may be something else now.
+    pub(crate) fn forget_thread(&mut self, num: i64) {
+        self.threads.remove(&num);
     }
 
     /// Forgets what is remembered: what is written may be something else now.

@@ -15,9 +15,10 @@ use crate::{OpenError, db};
 const LOG_BYTES: i64 = 64 << 20;
 /// How long a connection waits for another.
 pub(super) const BUSY: Duration = Duration::from_secs(5);
-/// Steps of a statement after which whoever follows lets others have the core, some ten
-/// microseconds. A lower priority says how much of it others get, not how soon: some milliseconds.
-const STEPS: i32 = 256;
+/// Steps of a statement after which whoever follows lets others have the core, some hundred
+/// microseconds: a lower priority says how much of it others get, not how soon, which can be
+/// milliseconds. More often, changing places costs more than it gives.
+const STEPS: i32 = 4096;
 
 /// The connection that writes, with the schema brought up to date.
 pub(crate) fn writer(path: &Path) -> Result<db::Connection, OpenError> {

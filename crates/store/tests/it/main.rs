@@ -91,6 +91,7 @@ mod postgres {
     mod projection;
     #[path = "../promote.rs"]
     mod promote;
+    mod quick;
     #[path = "../rebuild.rs"]
     mod rebuild;
     mod replica;

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::db::{self, Connection, Optional as _, Row, params};
+use rusqlite::types::{ToSqlOutput, ValueRef};
 use selvedge_protocol::journal::Kind;
 use selvedge_protocol::json::Node;
 
@@ -225,48 +226,87 @@ impl Thread {
         Ok(())
     }
 
-    /// Writes what this step has changed.
-    pub(super) fn write(&mut self, conn: &Connection) -> db::Result<()> {
+    /// Writes what this step has changed, but for its line in the list, which is to be written.
+    pub(super) fn write(&mut self, conn: &Connection) -> db::Result<Written> {
         if !std::mem::take(&mut self.is_changed) {
-            return Ok(());
+            return Ok(Written::Nothing);
         }
         for (id, task) in self.tasks.iter_mut().filter(|(_, task)| task.is_changed) {
             task::write(conn, (self.num, &self.tenant), id, task)?;
         }
-        let mut write = conn.prepare_cached(
-            "INSERT INTO summary (thread, tenant, head, updated, status, title, metadata, words, \
-                 messages, tasks, participants, artifacts, working, waiting, pending, failed, \
-                 made, told) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, \
-                 ?18) \
-             ON CONFLICT (thread) DO UPDATE SET head = ?3, updated = ?4, status = ?5, title = ?6, \
-                 metadata = ?7, words = ?8, messages = ?9, tasks = ?10, participants = ?11, \
-                 artifacts = ?12, working = ?13, waiting = ?14, pending = ?15, failed = ?16, \
-                 made = ?17, told = ?18",
-        )?;
-        let own = &self.summary;
-        write.execute(params![
-            self.num,
-            self.tenant,
-            own.head,
-            own.updated,
-            own.status().name(),
-            own.title,
-            own.metadata,
-            own.words,
-            own.messages,
-            own.tasks,
-            own.participants,
-            own.artifacts,
-            own.working,
-            own.waiting,
-            own.pending,
-            own.failed,
-            own.made,
-            own.told
-        ])?;
-        Ok(())
+        Ok(Written::AllButLine)
     }
+
+    /// Its line in the list, as [`write_lines`] takes it.
+    pub(super) fn line(&self) -> Vec<ToSqlOutput<'_>> {
+        let own = &self.summary;
+        vec![
+            self.num.into(),
+            self.tenant.as_str().into(),
+            own.head.into(),
+            own.updated.into(),
+            own.status().name().into(),
+            nullable(&own.title),
+            nullable(&own.metadata),
+            nullable(&own.words),
+            own.messages.into(),
+            own.tasks.into(),
+            own.participants.into(),
+            own.artifacts.into(),
+            own.working.into(),
+            own.waiting.into(),
+            own.pending.into(),
+            i64::from(own.failed).into(),
+            i64::from(own.made).into(),
+            i64::from(own.told).into(),
+        ]
+    }
+}
+
+fn nullable(text: &Option<String>) -> ToSqlOutput<'_> {
+    let bytes = text.as_ref().map(|text| ValueRef::Text(text.as_bytes()));
+    ToSqlOutput::Borrowed(bytes.unwrap_or(ValueRef::Null))
+}
+
+/// What there is to write of a thread besides what was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    Nothing,
+    AllButLine,
+}
+
+/// Columns of a line, with their types.
+const LINE: &[(&str, &str)] = &[
+    ("thread", "bigint"),
+    ("tenant", "text"),
+    ("head", "bigint"),
+    ("updated", "bigint"),
+    ("status", "text"),
+    ("title", "text"),
+    ("metadata", "text"),
+    ("words", "text"),
+    ("messages", "bigint"),
+    ("tasks", "bigint"),
+    ("participants", "bigint"),
+    ("artifacts", "bigint"),
+    ("working", "bigint"),
+    ("waiting", "bigint"),
+    ("pending", "bigint"),
+    ("failed", "bigint"),
+    ("made", "bigint"),
+    ("told", "bigint"),
+];
+
+/// Writes lines of threads.
+pub(super) fn write_lines(conn: &Connection, lines: &[Vec<ToSqlOutput<'_>>]) -> db::Result<()> {
+    let conflict = "ON CONFLICT (thread) DO UPDATE SET head = excluded.head, \
+         updated = excluded.updated, status = excluded.status, title = excluded.title, \
+         metadata = excluded.metadata, words = excluded.words, messages = excluded.messages, \
+         tasks = excluded.tasks, participants = excluded.participants, \
+         artifacts = excluded.artifacts, working = excluded.working, waiting = excluded.waiting, \
+         pending = excluded.pending, failed = excluded.failed, made = excluded.made, \
+         told = excluded.told";
+    conn.insert("summary", LINE, conflict, lines)
 }
 
 /// The thread it branched off from, and the last sequence number they share.

@@ -226,8 +226,8 @@ fn nodes_that_begin_together_make_the_tables_once() {
             scope.spawn(|| drop(home.open()));
         }
     });
-    assert_eq!(home.count("migration"), 3);
-    assert_eq!(Store::migrate(home.address()).unwrap(), 3);
+    assert_eq!(home.count("migration"), 4);
+    assert_eq!(Store::migrate(home.address()).unwrap(), 4);
     home.run("INSERT INTO migration (step, name, release) VALUES (999, 'of another time', 999000)");
     let refused = Store::migrate(home.address()).unwrap_err().to_string();
     assert!(refused.contains("by version 999.0"), "{refused}");
