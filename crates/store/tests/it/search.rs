@@ -84,6 +84,8 @@ async fn results_come_in_pages_the_newest_first() {
     for i in 0..30 {
         let said = format!(r#"{{"kind":"message","content":"common {i}"}}"#);
         say(&store, &format!("t{}", i % 4), &[&said]).await;
+        // What several databases have of one millisecond is in no order.
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
     }
     store.settle().await.unwrap();
     let (mut after, mut texts) = (None, Vec::new());
