@@ -158,9 +158,9 @@ async fn what_a_dead_node_left_is_followed_by_another() {
     let [here, there] = [home.open(), home.open()];
     say(&here, "t", &[r#"{"kind":"message","author":"u","content":"x"}"#]).await;
     there.settle().await.unwrap();
-    // As if it had died between the acknowledgement and what follows.
-    home.run("UPDATE followed SET projected = 0, searched = 0");
-    home.run("DELETE FROM summary");
+    // As if it had died between the acknowledgement and what follows. In one transaction: a node
+    // that looks through all threads as it begins would follow it between the two.
+    home.run("UPDATE followed SET projected = 0, searched = 0; DELETE FROM summary");
     let found = there.thread(&thread("t")).unwrap().unwrap();
     let began = Instant::now();
     while there.summary(&found).unwrap().is_none() {
