@@ -52,16 +52,7 @@ impl Batch {
 
     /// Writes the row's body.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        for (i, (event, source)) in self.lines.iter().enumerate() {
-            if i > 0 {
-                out.push(b'\n');
-            }
-            out.extend_from_slice(event);
-            if let Some(source) = source {
-                out.push(b'\t');
-                out.extend_from_slice(source);
-            }
-        }
+        write_lines(self.lines.iter().map(|(event, source)| (event, source.as_ref())), out);
     }
 
     /// Sequence number of the last event.
@@ -179,5 +170,23 @@ impl Page {
     pub fn folded(&self, seq: u64) -> Option<RangeInclusive<u64>> {
         let next = self.entries.first().filter(|next| next.from <= seq && seq < next.seq)?;
         Some(next.from..=next.seq)
+    }
+}
+
+/// Writes the body of a row: a line for each event, with what it cannot hold of its source behind a
+/// tab.
+pub(crate) fn write_lines<'l>(
+    lines: impl Iterator<Item = (&'l Bytes, Option<&'l Bytes>)>,
+    out: &mut Vec<u8>,
+) {
+    for (i, (event, source)) in lines.enumerate() {
+        if i > 0 {
+            out.push(b'\n');
+        }
+        out.extend_from_slice(event);
+        if let Some(source) = source {
+            out.push(b'\t');
+            out.extend_from_slice(source);
+        }
     }
 }

@@ -18,6 +18,7 @@ use super::Client;
 use super::stage::{Own, Staged, end};
 use super::text::stored;
 use super::threads::add;
+use crate::batch::write_lines;
 use crate::db;
 use crate::handle::Reply;
 use crate::{Append, Appended, Batch, Create, Draft, Expect, ThreadKey, ThreadRef};
@@ -243,16 +244,7 @@ fn rows(append: &Append) -> impl Iterator<Item = &Vec<Draft>> {
 fn body(events: &[Draft]) -> String {
     let size: usize = events.iter().map(|draft| draft.size() + 2).sum();
     let mut out = Vec::with_capacity(size);
-    for (i, Draft { event, source }) in events.iter().enumerate() {
-        if i > 0 {
-            out.push(b'\n');
-        }
-        out.extend_from_slice(event);
-        if let Some(source) = source {
-            out.push(b'\t');
-            out.extend_from_slice(source);
-        }
-    }
+    write_lines(events.iter().map(|draft| (&draft.event, draft.source.as_ref())), &mut out);
     let body = String::from_utf8(out).unwrap_or_default();
     match stored(&body) {
         Cow::Borrowed(_) => body,
