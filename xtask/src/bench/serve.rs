@@ -12,8 +12,11 @@ use super::sample::json;
 use crate::process::cargo;
 use crate::workspace;
 
-/// Builds the server as it is used; gives its path.
+/// Builds the server as it is used, unless `SELVEDGE_BIN` names one; gives its path.
 pub(super) fn build() -> Result<PathBuf> {
+    if let Some(chosen) = workspace::chosen_binary() {
+        return Ok(workspace::root()?.join(chosen));
+    }
     let built = cargo()
         .current_dir(workspace::root()?)
         .args(["build", "--release", "--locked", "--package", "selvedge"])

@@ -90,10 +90,7 @@ impl Beside {
 
 /// Measures, prints the tables, writes `server.json` and `server.svg`.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let program = match workspace::chosen_binary() {
-        Some(path) => workspace::root()?.join(path),
-        None => build()?,
-    };
+    let program = build()?;
     let load = build_load()?;
     let base = folder()?;
     let folder = base.join("server");

@@ -20,7 +20,6 @@ use super::service::Service;
 use super::{build, build_load, folder, machine};
 use crate::install::remove;
 use crate::process::step;
-use crate::workspace;
 
 /// Arguments of `cargo xtask bench cluster`.
 #[derive(clap::Args)]
@@ -89,10 +88,7 @@ fn of(nodes: usize) -> String {
 
 /// Measures, prints the tables, writes `cluster.json`.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let program = match workspace::chosen_binary() {
-        Some(path) => workspace::root()?.join(path),
-        None => build()?,
-    };
+    let program = build()?;
     let load = build_load()?;
     let base = folder()?;
     let folder = base.join("cluster");
