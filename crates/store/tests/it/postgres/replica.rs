@@ -70,6 +70,16 @@ impl Stage {
         made.unwrap()
     }
 
+    /// A thread and a branch of it, which the standby has, too.
+    async fn family(&self) -> (ThreadRef, ThreadRef) {
+        let root = self.fill("root", 0).await;
+        let branch = Append::new(thread("branch"), vec![event("own")]);
+        let create = Create::Branch { from: root.clone(), at: 600 };
+        let branch = self.store.append(branch.creating(create)).await.unwrap().thread;
+        self.catch_up();
+        (root, branch)
+    }
+
     fn read(&self, thread: &ThreadRef) -> Vec<String> {
         let page = self.store.read(thread, 0, usize::MAX, usize::MAX).unwrap();
         assert_eq!(page.entries.len() as u64, page.head);
@@ -83,11 +93,7 @@ impl Stage {
 async fn cold_entries_come_from_a_replica_that_has_them_and_from_nowhere_else_if_not() {
     let Some(stage) = Stage::new() else { return };
     let store = &stage.store;
-    let root = stage.fill("root", 0).await;
-    let branch = Append::new(thread("branch"), vec![event("own")]);
-    let create = Create::Branch { from: root.clone(), at: 600 };
-    let branch = store.append(branch.creating(create)).await.unwrap().thread;
-    stage.catch_up();
+    let (root, branch) = stage.family().await;
     let all = stage.read(&root);
     let shared = stage.read(&branch);
     assert_eq!((all.len(), shared.len()), (EVENTS, 601));
@@ -142,11 +148,7 @@ async fn what_is_no_replica_of_the_database_tells_nothing() {
 async fn a_late_replica_tells_nothing_that_was_redacted() {
     let Some(stage) = Stage::new() else { return };
     let store = &stage.store;
-    let root = stage.fill("root", 0).await;
-    let branch = Append::new(thread("branch"), vec![event("own")]);
-    let create = Create::Branch { from: root.clone(), at: 600 };
-    let branch = store.append(branch.creating(create)).await.unwrap().thread;
-    stage.catch_up();
+    let (root, branch) = stage.family().await;
     assert!(stage.read(&root)[2].contains(SECRET));
     stage.replay("pause");
     redact(store, "root", &[3, 550]).await.unwrap();
