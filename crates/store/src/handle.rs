@@ -1,6 +1,5 @@
 //! The way to the writer: what it can be asked.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -40,21 +39,6 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Which of so many queues it goes to: what is for one thread stays in its order.
-    fn turn(&self, queues: usize) -> usize {
-        let thread = match self {
-            Self::Append(append, _) => &append.thread,
-            Self::Delete(thread, _) | Self::Lease(thread, ..) => thread,
-            Self::Redact(redact, _) => &redact.thread,
-            Self::Erase(erase, _) => &erase.thread,
-            Self::Promote(promote, _) => &promote.parent,
-            Self::Fold(..) | Self::Rebuild(_) | Self::Fresh(..) | Self::CatchUp(_) => return 0,
-        };
-        let mut hasher = DefaultHasher::new();
-        thread.hash(&mut hasher);
-        usize::try_from(hasher.finish() >> 33).unwrap_or(0) % queues.max(1)
-    }
-
     /// Answers that it is not done.
     pub(crate) fn refuse(self, why: &TendError) {
         // Whoever asked may have gone.
@@ -84,8 +68,8 @@ pub(crate) struct WriterHandle {
 enum Way {
     /// With a writer that whoever appends may use.
     Desk(Arc<Desk>),
-    /// For threads, each of which has some of the journals; gone when the store closes.
-    Queues(Vec<SyncSender<Command>>),
+    /// For a thread; gone when the store closes.
+    Queue(Option<SyncSender<Command>>),
 }
 
 impl WriterHandle {
@@ -94,9 +78,9 @@ impl WriterHandle {
         Self { way: Way::Desk(desk), thread: Mutex::new(Some(thread)) }
     }
 
-    /// The way to those who take commands from queues, what is for one journal from one of them.
-    pub(crate) fn by_queues(queues: Vec<SyncSender<Command>>, thread: JoinHandle<()>) -> Self {
-        Self { way: Way::Queues(queues), thread: Mutex::new(Some(thread)) }
+    /// The way to one who takes commands from a queue.
+    pub(crate) fn by_queue(queue: SyncSender<Command>, thread: JoinHandle<()>) -> Self {
+        Self { way: Way::Queue(Some(queue)), thread: Mutex::new(Some(thread)) }
     }
 
     pub(crate) async fn append(&self, append: Append) -> Result<Appended, AppendError> {
@@ -167,13 +151,11 @@ impl WriterHandle {
     fn send(&self, command: Command) -> Result<(), TendError> {
         match &self.way {
             Way::Desk(desk) => desk.push(command),
-            Way::Queues(queues) => {
-                let queue = queues.get(command.turn(queues.len())).ok_or(TendError::Closed)?;
-                queue.try_send(command).map_err(|error| match error {
-                    TrySendError::Full(_) => TendError::Busy,
-                    TrySendError::Disconnected(_) => TendError::Closed,
-                })
-            }
+            Way::Queue(None) => Err(TendError::Closed),
+            Way::Queue(Some(queue)) => queue.try_send(command).map_err(|error| match error {
+                TrySendError::Full(_) => TendError::Busy,
+                TrySendError::Disconnected(_) => TendError::Closed,
+            }),
         }
     }
 }
@@ -189,7 +171,7 @@ impl Drop for WriterHandle {
     fn drop(&mut self) {
         match &mut self.way {
             Way::Desk(desk) => desk.close(),
-            Way::Queues(queues) => queues.clear(),
+            Way::Queue(queue) => *queue = None,
         }
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {

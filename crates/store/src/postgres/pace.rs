@@ -24,8 +24,8 @@ pub(super) struct Pace {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Writers at work: what they commit is not yet known to whoever follows.
-    writing: usize,
+    /// Whether the writer is at work: what it commits is not yet known to whoever follows.
+    is_writing: bool,
     /// Whether the row says that there is something to follow.
     is_behind: bool,
 }
@@ -45,15 +45,14 @@ impl Pace {
         self.state().is_behind
     }
 
-    /// A writer begins something.
+    /// The writer begins something.
     pub(super) fn begin(&self) {
-        self.state().writing += 1;
+        self.state().is_writing = true;
     }
 
     /// It has noted all that it committed.
     pub(super) fn end(&self) {
-        let mut state = self.state();
-        state.writing = state.writing.saturating_sub(1);
+        self.state().is_writing = false;
     }
 
     /// Whether a transaction that brings something to follow has to say so.
@@ -92,7 +91,7 @@ impl Pace {
         if !state.is_behind {
             return Ok(());
         }
-        if state.writing == 0 && is_clean() {
+        if !state.is_writing && is_clean() {
             conn.execute(
                 "UPDATE pace SET behind = 0, rounds = rounds + 1 WHERE node = ?1",
                 params![node],
@@ -108,7 +107,7 @@ impl Pace {
     /// Says again that there is nothing, should the database have forgotten it in a crash.
     pub(super) fn renew(&self, conn: &Connection, node: i64) -> db::Result<()> {
         let state = self.state();
-        if !state.is_behind && state.writing == 0 {
+        if !state.is_behind && !state.is_writing {
             conn.execute(
                 "UPDATE pace SET behind = 0 WHERE node = ?1 AND behind = 1",
                 params![node],

@@ -1,4 +1,4 @@
-//! One node's writers: each takes what is waiting, commits it together, answers.
+//! One node's writer: it takes what is waiting, commits it together, answers.
 //!
 //! Invariant: nothing is answered before its commit has returned. Whoever else writes to the same
 //! threads waits for their rows, so any number of writers may work side by side.
@@ -28,9 +28,6 @@ const GROUP: usize = 2048;
 const GROUP_BYTES: usize = 8 << 20;
 /// The longest wait for the appends of one commit.
 const GATHER: Duration = Duration::from_micros(500);
-/// Writers of a node, each with a connection and with threads of its own: while one waits for its
-/// commit, the other gathers.
-const WRITERS: usize = 2;
 /// How often a group is tried that met another node's.
 const TRIES: usize = 8;
 
@@ -111,45 +108,32 @@ impl Writer {
             .name("herald".into())
             .spawn(move || herald.run())
             .map_err(Trouble::Thread)?;
-        let (mut queues, mut writers, mut first) = (Vec::new(), Vec::new(), Some(conn));
-        for _ in 0..WRITERS {
-            let conn = match first.take() {
-                Some(conn) => conn,
-                None => Connection::Postgres(Client::open(url)?),
-            };
-            let (sender, receiver) = sync_channel(QUEUE);
-            let mut writer = Self {
-                link: Link::new(url, conn),
-                live: live.clone(),
-                chain,
-                node: node.clone(),
-                known: Known::default(),
-                has_said: Cell::new(false),
-                dirty: dirty.clone(),
-                follower: follower.clone(),
-                group: 1,
-                gather: Duration::ZERO,
-            };
-            let thread = std::thread::Builder::new().name("journal".into());
-            let thread = thread.spawn(move || writer.run(&receiver)).map_err(Trouble::Thread)?;
-            queues.push(sender);
-            writers.push(thread);
-        }
-        drop(follower);
+        let (sender, receiver) = sync_channel(QUEUE);
+        let mut writer = Self {
+            link: Link::new(url, conn),
+            live,
+            chain,
+            node: node.clone(),
+            known: Known::default(),
+            has_said: Cell::new(false),
+            dirty,
+            follower,
+            group: 1,
+            gather: Duration::ZERO,
+        };
         let own = node.clone();
         let thread = std::thread::Builder::new()
-            .name("journal-end".into())
+            .name("journal".into())
             .spawn(move || {
-                for writer in writers {
-                    let _ = writer.join();
-                }
+                writer.run(&receiver);
+                drop(writer);
                 // The follower ends when nobody can ask it any more.
                 let _ = following.join();
                 own.close();
                 let _ = telling.join();
             })
             .map_err(Trouble::Thread)?;
-        Ok((WriterHandle::by_queues(queues, thread), node))
+        Ok((WriterHandle::by_queue(sender, thread), node))
     }
 
     fn run(&mut self, commands: &Receiver<Command>) {
