@@ -39,6 +39,8 @@ pub(crate) enum Error {
     Tend(#[from] selvedge_store::TendError),
     #[error(transparent)]
     Client(#[from] selvedge_client::Error),
+    #[error("{0}")]
+    NoThread(selvedge_client::Error),
     #[error(transparent)]
     Check(#[from] selvedge_store::CheckError),
     #[error(transparent)]
@@ -84,6 +86,7 @@ impl Error {
             }
             Self::Store(selvedge_store::OpenError::Copying { .. }) => Some(COMPLETE.to_owned()),
             Self::Copy(error) => copy_help(error),
+            Self::NoThread(_) => Some("make it with `--create`".to_owned()),
             Self::Client(error) if error.is_untrusted() => Some(
                 "the server's certificate is not trusted; name its authority with `--ca <FILE>`"
                     .to_owned(),

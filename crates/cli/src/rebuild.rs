@@ -32,19 +32,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
     let shards = args.shards.addresses().to_vec();
     let store = Store::open(args.place.address(), Options { shards, ..Options::default() })?;
     let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent}% {pos} of {len} appends") {
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent}%") {
         bar.set_style(style);
     }
-    let mut total = 0;
     remote::run(async {
         let progress = |now: selvedge_store::Progress| {
-            total = now.total;
             bar.set_length(now.total);
             bar.set_position(now.done);
         };
         Ok(store.rebuild(progress).await?)
     })?;
     bar.finish_and_clear();
-    output::print(&format!("built anew from {total} appends\n"))?;
+    output::print("lists, inbox, usage and search are made anew\n")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,6 +2,8 @@
 
 mod agents;
 mod log;
+#[cfg(target_os = "linux")]
+mod notify;
 mod options;
 
 use std::net::SocketAddr;
@@ -114,6 +116,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
         let address = listener.local_addr().map_err(failed)?;
         let mut terminated = signal(SignalKind::terminate()).map_err(failed)?;
         greet(args, &app, address);
+        #[cfg(target_os = "linux")]
+        notify::ready();
         if args.demo && app.is_open() && app.options().tls.is_none() {
             tokio::spawn(agents::begin(format!("http://{address}")));
         }
@@ -122,6 +126,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Error> {
                 _ = tokio::signal::ctrl_c() => {}
                 _ = terminated.recv() => {}
             }
+            #[cfg(target_os = "linux")]
+            notify::stopping();
         };
         selvedge_server::serve(app, listener, stop).await.map_err(failed)
     })?;

@@ -344,3 +344,28 @@ fn the_unit_of_systemd_has_no_mistakes() {
     let told = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success() && !told.contains("selvedge@"), "{told}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn systemd_is_told_when_requests_are_taken_and_when_it_ends() {
+    use std::os::unix::net::UnixDatagram;
+
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("notify");
+    let told = UnixDatagram::bind(&place).unwrap();
+    told.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let next = || {
+        let mut text = [0; 64];
+        let length = told.recv(&mut text).unwrap();
+        String::from_utf8_lossy(&text[..length]).into_owned()
+    };
+    let db = folder.path().join("s.db");
+    let args = ["--listen", "127.0.0.1:0", "--db", db.to_str().unwrap()];
+    let server = Server::start_in(&args, &[("NOTIFY_SOCKET", place.to_str().unwrap())]);
+    assert_eq!(next(), "READY=1");
+    let address = server.url.trim_start_matches("http://");
+    std::net::TcpStream::connect(address).expect("it takes requests by then");
+    let process = server.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &process]).status().unwrap().success());
+    assert_eq!(next(), "STOPPING=1");
+}

@@ -59,6 +59,14 @@ fn what_the_server_refuses_is_said_with_what_to_do() {
     let gone = selvedge(&["tail", "none", "--url", &url]);
     assert_eq!(gone.code, Some(2));
     assert!(gone.stderr.contains("thread `none` not found"), "{}", gone.stderr);
+    let missing = selvedge_with(&["append", "none", "--url", &url], b"{\"kind\":\"x\"}");
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.stderr.contains("`--create`"), "{}", missing.stderr);
+    for cursor_ends in [".2\n", ".3\n"] {
+        let args = ["append", "fresh", "--create", "--url", &url];
+        let made = selvedge_with(&args, b"{\"kind\":\"x\"}");
+        assert!(made.stdout.ends_with(cursor_ends), "{} {}", made.stdout, made.stderr);
+    }
     let bad = selvedge_with(&["append", "none", "--url", &url], b"{\"kind\":3}");
     assert!(bad.stderr.contains("bad_event") && bad.stderr.contains("/kind"), "{}", bad.stderr);
     server.kill();
@@ -103,7 +111,11 @@ fn threads_are_listed_and_found() {
     assert!(running.stderr.contains("open in another process"), "{}", running.stderr);
     server.kill();
     let rebuilt = selvedge(&["rebuild", "--db", db]);
-    assert_eq!(rebuilt.stdout, "built anew from 2 appends\n", "{}", rebuilt.stderr);
+    assert_eq!(
+        rebuilt.stdout, "lists, inbox, usage and search are made anew\n",
+        "{}",
+        rebuilt.stderr
+    );
     let none = folder.path().join("none.db");
     assert_eq!(selvedge(&["rebuild", "--db", none.to_str().unwrap()]).code, Some(2));
     assert!(!none.exists(), "it makes nothing");
