@@ -11,6 +11,8 @@ const TIME: f64 = 2.0;
 const WARM: f64 = 0.3;
 /// Appends of one commit.
 const GROUP: usize = 4096;
+/// The longest wait for them.
+const GATHER: f64 = 500e-6;
 
 /// What a simulation came to.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +40,8 @@ enum Job {
 enum Event {
     Done(Job),
     Synced(usize),
+    /// A node has waited long enough for a commit's appends; which wait it was.
+    Gathered(usize, u64),
 }
 
 /// Appends that wait for a commit of a node, and those that are in one.
@@ -46,6 +50,13 @@ struct Node {
     ready: Vec<usize>,
     committing: Vec<usize>,
     is_committing: bool,
+    /// Appends of the last commit, when it began and how long it took.
+    group: usize,
+    began: f64,
+    took: f64,
+    /// Waits for appends, counted; and whether one is going on.
+    waits: u64,
+    is_waiting: bool,
 }
 
 struct Simulation<'c> {
@@ -135,23 +146,49 @@ impl Simulation<'_> {
                 }
             }
             Event::Synced(at) => {
+                let now = self.now;
                 let Some(node) = self.nodes.get_mut(at) else { return };
                 node.is_committing = false;
+                node.took = now - node.began;
                 for writer in std::mem::take(&mut node.committing) {
                     self.work(Job::Answer(writer));
                 }
                 self.commit(at);
             }
+            Event::Gathered(at, wait) => {
+                if let Some(node) = self.nodes.get_mut(at)
+                    && node.is_waiting
+                    && node.waits == wait
+                {
+                    node.group = 0;
+                    self.commit(at);
+                }
+            }
         }
     }
 
-    /// Commits what waits at a node, if nothing is being committed there.
+    /// Commits what waits at a node, if nothing is being committed there and it is as much as the
+    /// last time, or was waited for.
     fn commit(&mut self, at: usize) {
+        let (now, gather) = (self.now, self.costs.gather);
         let Some(node) = self.nodes.get_mut(at) else { return };
         if node.is_committing || node.ready.is_empty() {
             return;
         }
+        let wait = (node.took * gather).min(GATHER);
+        if wait > 0.0 && node.ready.len() < node.group {
+            if !node.is_waiting {
+                node.is_waiting = true;
+                node.waits += 1;
+                let event = Event::Gathered(at, node.waits);
+                self.after(wait, event);
+            }
+            return;
+        }
+        node.is_waiting = false;
         node.is_committing = true;
+        node.group = node.ready.len();
+        node.began = now;
         let rest = node.ready.split_off(node.ready.len().min(GROUP));
         node.committing = std::mem::replace(&mut node.ready, rest);
         self.work(Job::Commit(at));

@@ -55,7 +55,7 @@ pub(crate) fn needs(demand: &Demand) -> Needs {
     let deliveries = demand.readers_of_active * demand.events_a_second;
     // A write to a reader has one event: each thread has its own pace.
     let per_delivery = delivery(&DELIVERIES, demand.events_a_second, 1.0);
-    let Cluster { node, transaction, event, follow, connections, looks } = CLUSTER;
+    let Cluster { node, commit, transaction, event, follow, connections, looks } = CLUSTER;
     let node_cpu = events * node + deliveries * per_delivery;
     let by_cpu = node_cpu / (demand.node_cores * demand.used);
     let by_readers = demand.readers / demand.node_readers;
@@ -77,7 +77,8 @@ pub(crate) fn needs(demand: &Demand) -> Needs {
                 nodes,
                 databases,
                 node_bytes: NODE_BYTES + demand.readers / nodes * READER_BYTES,
-                node_used: node_cpu / nodes / demand.node_cores,
+                // Each of its writers' commits takes some of it.
+                node_used: (node_cpu + groups * databases * commit) / nodes / demand.node_cores,
                 node_deliveries: deliveries / nodes,
                 shard_events,
                 shard_transactions: groups,
