@@ -141,24 +141,46 @@ impl Spread {
         Ok(directory.put(key, beside).await? == beside)
     }
 
-    /// Asks every database.
-    pub(crate) fn each<T>(
+    /// Asks every database at the same time; their answers in order.
+    fn ask_all<T: Send>(
         &self,
-        mut ask: impl FnMut(&Connection) -> Result<T, ReadError>,
+        ask: impl Fn(usize, &Shard) -> Result<T, ReadError> + Sync,
+    ) -> Vec<Result<T, ReadError>> {
+        if self.others.is_empty() {
+            return vec![ask(0, &self.first)];
+        }
+        let ask = &ask;
+        std::thread::scope(|scope| {
+            let others = self.others.iter().enumerate();
+            let asked: Vec<_> =
+                others.map(|(other, shard)| scope.spawn(move || ask(other + 1, shard))).collect();
+            let first = ask(0, &self.first);
+            let others = asked.into_iter().map(|asked| match asked.join() {
+                Ok(answer) => answer,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            std::iter::once(first).chain(others).collect()
+        })
+    }
+
+    /// Asks every database.
+    pub(crate) fn each<T: Send>(
+        &self,
+        ask: impl Fn(&Connection) -> Result<T, ReadError> + Sync,
     ) -> Result<Vec<T>, ReadError> {
-        self.all().map(|shard| shard.with(&mut ask)).collect()
+        self.ask_all(|_, shard| shard.with(&ask)).into_iter().collect()
     }
 
     /// Asks every database, and passes over those that do not answer while another does: for who
     /// looks for work, some is better than none.
-    pub(crate) fn those_there<T>(
+    pub(crate) fn those_there<T: Send>(
         &self,
-        mut ask: impl FnMut(&Connection) -> Result<T, ReadError>,
+        ask: impl Fn(&Connection) -> Result<T, ReadError> + Sync,
     ) -> Result<Vec<T>, ReadError> {
         let mut answers = Vec::with_capacity(1 + self.others.len());
         let mut trouble = None;
-        for shard in self.all() {
-            match shard.with(&mut ask) {
+        for answer in self.ask_all(|_, shard| shard.with(&ask)) {
+            match answer {
                 Ok(answer) => answers.push(answer),
                 Err(ReadError::Storage(error)) => trouble = Some(error),
                 Err(error) => return Err(error),
@@ -176,7 +198,7 @@ impl Spread {
         &self,
         limit: usize,
         after: Option<&Place>,
-        mut ask: impl FnMut(&Connection, i64) -> Result<Ranked<Found, 1>, ReadError>,
+        ask: impl Fn(&Connection, i64) -> Result<Ranked<Found, 1>, ReadError> + Sync,
     ) -> Result<Listed<Found>, ReadError> {
         let mut places = after.map_or(Ok(Vec::new()), Place::list)?;
         let shards = 1 + self.others.len();
@@ -185,10 +207,12 @@ impl Spread {
         }
         // One that was added since comes from its beginning.
         places.resize(shards, i64::MAX);
-        let mut lists = Vec::with_capacity(shards);
-        for (shard, before) in self.all().zip(&places) {
-            lists.push(shard.with(|conn| ask(conn, *before))?.into_iter().peekable());
-        }
+        let asked = self.ask_all(|nth, shard| {
+            let before = places.get(nth).copied().unwrap_or(i64::MAX);
+            shard.with(|conn| ask(conn, before))
+        });
+        let lists = asked.into_iter().map(|list| Ok(list?.into_iter().peekable()));
+        let mut lists = lists.collect::<Result<Vec<_>, ReadError>>()?;
         let mut items = Vec::new();
         let limit = page_of(limit);
         loop {
