@@ -165,7 +165,7 @@ pub(crate) fn check(set: Set, bytes: &[u8]) {
     static SITE: Mutex<Option<Site>> = Mutex::new(None);
     let Some((first, body)) = bytes.split_first() else { return };
     let mut site = SITE.lock().unwrap_or_else(PoisonError::into_inner);
-    if site.as_ref().is_some_and(|site| site.asked >= REQUESTS) {
+    if site.as_ref().is_some_and(Site::is_old) {
         *site = None;
     }
     let probes = set.probes();
@@ -174,7 +174,7 @@ pub(crate) fn check(set: Set, bytes: &[u8]) {
 }
 
 /// A server, and someone who asks it.
-struct Site {
+pub(crate) struct Site {
     runtime: Runtime,
     client: Client,
     url: String,
@@ -183,7 +183,7 @@ struct Site {
 }
 
 impl Site {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         // Another may have done so in this process.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -209,15 +209,34 @@ impl Site {
         Self { runtime, client: Client::new(), url, asked: 0, _folder: folder }
     }
 
-    fn ask(&mut self, probe: &Probe, body: &[u8]) {
+    /// Whether it was asked often enough: another begins with an empty journal.
+    pub(crate) fn is_old(&self) -> bool {
+        self.asked >= REQUESTS
+    }
+
+    /// Counts that it is asked.
+    pub(crate) fn count(&mut self) {
         self.asked += 1;
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> &str {
+        self.url.trim_start_matches("http://")
+    }
+
+    /// Makes a thread, unless an input before has chosen that name.
+    pub(crate) fn make(&self, id: &str) {
+        let made = self.send(&Method::POST, "/api/threads", format!("{{\"id\":\"{id}\"}}"));
+        assert!(matches!(made.0, 201 | 409), "{made:?}");
+    }
+
+    fn ask(&mut self, probe: &Probe, body: &[u8]) {
+        self.count();
         let n = self.asked;
         let path = probe.path.replace("{n}", &n.to_string());
         let body = numbered(body, n);
         if path.contains(&format!("/t{n}")) {
-            let made = self.send(&Method::POST, "/api/threads", format!("{{\"id\":\"t{n}\"}}"));
-            // An input before may have chosen that name.
-            assert!(matches!(made.0, 201 | 409), "{made:?}");
+            self.make(&format!("t{n}"));
         }
         let (status, answer) = self.send(&probe.method, &path, body.clone());
         assert!(status < 500 || status == 501, "{path}: {status} {answer}");

@@ -11,6 +11,8 @@ mod http;
 mod json;
 pub mod seeds;
 mod sse;
+#[cfg(feature = "http")]
+mod wire;
 mod words;
 
 use std::path::PathBuf;
@@ -31,6 +33,8 @@ enum Check {
     Plain(fn(&[u8])),
     #[cfg(feature = "http")]
     Requests(http::Set),
+    #[cfg(feature = "http")]
+    Wire,
 }
 
 impl Target {
@@ -41,6 +45,8 @@ impl Target {
             Check::Plain(check) => check(bytes),
             #[cfg(feature = "http")]
             Check::Requests(set) => http::check(set, bytes),
+            #[cfg(feature = "http")]
+            Check::Wire => wire::check(bytes),
         }
     }
 
@@ -49,7 +55,7 @@ impl Target {
     pub fn memory(&self, bytes: usize) -> usize {
         let base = match self.check {
             #[cfg(feature = "http")]
-            Check::Requests(_) => 96 << 20,
+            Check::Requests(_) | Check::Wire => 96 << 20,
             _ => 4 << 20,
         };
         base + 1024 * bytes
@@ -67,7 +73,9 @@ pub fn all() -> Vec<Target> {
     #[cfg(feature = "http")]
     let targets = targets.chain(
         [("http-append", http::Set::Appends), ("http-bodies", http::Set::Bodies)]
-            .map(|(name, set)| Target { name, check: Check::Requests(set) }),
+            .map(|(name, set)| Target { name, check: Check::Requests(set) })
+            .into_iter()
+            .chain([Target { name: "http-wire", check: Check::Wire }]),
     );
     targets.collect()
 }

@@ -9,6 +9,8 @@ use selvedge_protocol::dialect::{self, DecodeOptions, EncodeOptions, Encoding, d
 
 #[cfg(feature = "http")]
 use crate::http::Set;
+#[cfg(feature = "http")]
+use crate::wire;
 use crate::{Check, Target, regressions};
 
 /// The largest file that is a seed: small inputs are tried often.
@@ -16,6 +18,25 @@ const LARGEST: u64 = 12 << 10;
 /// Seeds of a target and words of a dictionary.
 const SEEDS: usize = 400;
 const WORDS: usize = 600;
+
+/// What heads of requests are made of.
+const LINES: &[&str] = &[
+    "\\x0d\\x0a",
+    "\\x0d\\x0a\\x0d\\x0a",
+    "Content-Length: 12\\x0d\\x0a",
+    "Content-Length: +12\\x0d\\x0a",
+    "Transfer-Encoding: chunked\\x0d\\x0a",
+    "Transfer-Encoding: identity\\x0d\\x0a",
+    "Connection: close\\x0d\\x0a",
+    "Connection: upgrade\\x0d\\x0a",
+    "Expect: 100-continue\\x0d\\x0a",
+    "If-Match: 1.1\\x0d\\x0a",
+    "Idempotency-Key: k\\x0d\\x0a",
+    " HTTP/1.0",
+    " HTTP/1.1",
+    "%2f",
+    "?token=",
+];
 
 impl Target {
     /// Inputs that make sense.
@@ -40,6 +61,8 @@ impl Target {
             },
             #[cfg(feature = "http")]
             Check::Requests(set) => requests(set),
+            #[cfg(feature = "http")]
+            Check::Wire => wire::SEEDS.iter().map(|seed| seed.as_bytes().to_vec()).collect(),
         };
         // Evenly from all, as neighbours are alike.
         if seeds.len() > SEEDS {
@@ -70,7 +93,12 @@ impl Target {
         }
         let every = words.len().div_ceil(WORDS).max(1);
         let marks = ["\\\\ud83d", "\\\\u0000", "\\x0a\\x0a", "data: ", "1e999", "-0.0", "[]", "{}"];
-        let mut dictionary: String = marks.iter().map(|mark| format!("\"{mark}\"\n")).collect();
+        let lines = match self.name {
+            "http-wire" => LINES,
+            _ => &[],
+        };
+        let marks = marks.iter().chain(lines);
+        let mut dictionary: String = marks.map(|mark| format!("\"{mark}\"\n")).collect();
         words.iter().step_by(every).for_each(|word| dictionary.push_str(word));
         fs::write(folder.with_extension("dict"), dictionary)
     }
