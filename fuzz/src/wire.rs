@@ -1,8 +1,8 @@
 //! Any bytes on a connection to a real server: never a mistake of the server's own, and the same
-//! requests are seen in them however the network cuts them.
+//! requests are seen in them however the network cuts them, and whoever reads them.
 //!
-//! What has arrived in whole is read here (`plain/`), and the rest by hyper. Where the two take the
-//! end of a request to be is where one request could hide another.
+//! Ordinary requests are read here (`plain/`), all others by hyper. If the two did not take the end of
+//! a request to be at the same place, one request could hide another.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -15,13 +15,15 @@ use crate::http::Site;
 
 /// How long nothing comes before it is taken for all; and before it is called a finding.
 const QUIET: Duration = Duration::from_millis(12);
-const LONG: Duration = Duration::from_millis(800);
+const LONG: Duration = Duration::from_secs(5);
 /// Between pieces, so that the server sees one without the next.
 const PAUSE: Duration = Duration::from_millis(2);
 /// Pieces that are sent by themselves.
 const ALONE: usize = 4;
 /// Bytes that are read of an answer.
 const MOST: usize = 1 << 20;
+/// A request that is hyper's, and so is what follows it.
+const HYPERS: &[u8] = b"GET /health HTTP/1.1\r\nHost: localhost\r\nTE: trailers\r\n\r\n";
 /// Requests to a thread that is there.
 pub(crate) const SEEDS: &[&str] = &[
     "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -62,26 +64,39 @@ pub(crate) fn check(bytes: &[u8]) {
     let pieces = Numbers::of(bytes).pieces(bytes);
     let ask = |patience| {
         let ask = |pieces: &[&[u8]]| answers(site.address(), pieces, patience);
-        (ask(&[bytes]), ask(&pieces))
+        let mut hypers = ask(&[HYPERS, bytes]);
+        hypers.forget_first();
+        [ask(&[bytes]), ask(&pieces), hypers]
     };
-    let (mut whole, mut cut) = ask(QUIET);
-    if !agree(&whole, &cut) {
-        (whole, cut) = ask(LONG);
+    let all_agree = |[whole, cut, hypers]: &[Answers; 3]| agree(whole, cut) && agree(whole, hypers);
+    let mut came = ask(QUIET);
+    if !all_agree(&came) {
+        came = ask(LONG);
     }
-    let told = || (whole.text(), cut.text(), String::from_utf8_lossy(bytes).into_owned());
-    for answer in [&whole, &cut] {
+    let told = || (came.each_ref().map(Answers::text), String::from_utf8_lossy(bytes).into_owned());
+    for answer in &came {
         let statuses = answer.statuses();
         let is_fine = |status: &u16| *status < 500 || matches!(status, 501 | 505);
         assert!(statuses.iter().all(is_fine), "{statuses:?}: {:?}", told());
     }
-    assert!(agree(&whole, &cut), "in one piece, and in {}: {:?}", pieces.len(), told());
+    assert!(
+        all_agree(&came),
+        "in one piece, in {}, and as hyper reads: {:?}",
+        pieces.len(),
+        told()
+    );
 }
 
-/// Whether as many requests were seen by both. Who hung up may have done so before the next: a
-/// refusal need not wait for the body that it refuses.
-fn agree(whole: &Answers, cut: &Answers) -> bool {
-    let (one, other) = (whole.statuses().len(), cut.statuses().len());
-    one == other || (if one < other { whole } else { cut }).is_over
+/// Whether both saw the same requests: as many, and none that the other takes for none. Who hung up
+/// may have done so before the next: a refusal need not wait for the body that it refuses, nor for
+/// the end of a head that is wrong.
+fn agree(whole: &Answers, again: &Answers) -> bool {
+    let (one, other) = (whole.requests(), again.requests());
+    let is_taken_by =
+        |other: &Answers, nth: usize| other.statuses().get(nth).is_some_and(|status| *status < 400);
+    let is_torn = (whole.is_refused() && is_taken_by(again, one))
+        || (again.is_refused() && is_taken_by(whole, other));
+    !is_torn && (one == other || (if one < other { whole } else { again }).is_over)
 }
 
 /// What a server said.
@@ -131,6 +146,27 @@ impl Answers {
         let starts = starts.filter(|(_, window)| is_start(window)).map(|(at, _)| at + 9);
         let digits = starts.filter_map(|at| std::str::from_utf8(self.bytes.get(at..at + 3)?).ok());
         digits.filter_map(|digits| digits.parse().ok()).filter(|status| *status != 100).collect()
+    }
+
+    /// Leaves out the first answer, if it came in time.
+    fn forget_first(&mut self) {
+        const NEXT: &[u8] = b"{\"status\":\"ok\"}";
+        let end = self.bytes.windows(NEXT.len()).position(|window| window == NEXT);
+        let end = end.map_or(self.bytes.len(), |at| at + NEXT.len());
+        self.bytes.drain(..end);
+    }
+
+    /// Whether the last that came was no request at all, as hyper says it: without a word.
+    fn is_refused(&self) -> bool {
+        let last = self.bytes.windows(7).rposition(|window| window == b"HTTP/1.");
+        let last = self.bytes.get(last.unwrap_or(0)..).unwrap_or_default();
+        let is_empty = last.windows(17).any(|window| window == b"content-length: 0");
+        self.is_over && is_empty && self.statuses().last() == Some(&400)
+    }
+
+    /// How many requests were answered.
+    fn requests(&self) -> usize {
+        self.statuses().len() - usize::from(self.is_refused())
     }
 
     fn text(&self) -> String {

@@ -110,7 +110,11 @@ fn fuzz(binary: &Path, target: &str, args: &Args) -> Result<Outcome> {
     }
     let known = listed(&findings)?;
     let began = Instant::now();
-    let mut child = Command::new(binary)
+    // A program of Rust's takes a peer that hung up for an error; libFuzzer's `main` leaves it to kill
+    // the process.
+    let mut child = Command::new("sh")
+        .args(["-c", "trap '' PIPE && exec \"$0\" \"$@\""])
+        .arg(binary)
         .env("SELVEDGE_FUZZ_TARGET", target)
         .env("SELVEDGE_FUZZ_SEEDS", &seeds)
         .env("RUST_BACKTRACE", "1")
