@@ -88,15 +88,17 @@ pub(crate) fn check(bytes: &[u8]) {
 }
 
 /// Whether both saw the same requests: as many, and none that the other takes for none. Who hung up
-/// may have done so before the next: a refusal need not wait for the body that it refuses, nor for
-/// the end of a head that is wrong.
+/// may have done so before the next, and a refusal need not wait for the body that it refuses, nor
+/// for the end of a head that is wrong.
 fn agree(whole: &Answers, again: &Answers) -> bool {
     let (one, other) = (whole.requests(), again.requests());
     let is_taken_by =
         |other: &Answers, nth: usize| other.statuses().get(nth).is_some_and(|status| *status < 400);
     let is_torn = (whole.is_refused() && is_taken_by(again, one))
         || (again.is_refused() && is_taken_by(whole, other));
-    !is_torn && (one == other || (if one < other { whole } else { again }).is_over)
+    let (less, more) = if one < other { (whole, again) } else { (again, whole) };
+    let is_early = more.is_refusing() && one.abs_diff(other) == 1;
+    !is_torn && (one == other || less.is_over || is_early)
 }
 
 /// What a server said.
@@ -162,6 +164,11 @@ impl Answers {
         let last = self.bytes.get(last.unwrap_or(0)..).unwrap_or_default();
         let is_empty = last.windows(17).any(|window| window == b"content-length: 0");
         self.is_over && is_empty && self.statuses().last() == Some(&400)
+    }
+
+    /// Whether the last answer is a refusal.
+    fn is_refusing(&self) -> bool {
+        self.statuses().last().is_some_and(|status| *status >= 400)
     }
 
     /// How many requests were answered.

@@ -262,3 +262,55 @@ fn hostile_sources_are_read_and_checked_without_harm() {
         findings("ag-ui", source);
     }
 }
+
+/// A journal of these events.
+fn journal(events: &[&str]) -> String {
+    let lines = events.iter().enumerate();
+    let line = |(n, event): (usize, &&str)| format!("{{\"seq\":{},\"event\":{event}}}\n", n + 1);
+    lines.map(line).collect()
+}
+
+/// Which tasks were canceled and which failed.
+fn stops(stream: &str) -> Vec<(String, String)> {
+    let all = events("ag-ui", stream);
+    let all = all.iter().map(|event| serde_json::from_str::<serde_json::Value>(event).unwrap());
+    let stops = all.filter(|event| event["kind"] == "task-status");
+    let text = |event: &serde_json::Value, field: &str| event[field].as_str().unwrap().to_owned();
+    stops.map(|event| (text(&event, "taskId"), text(&event, "status"))).collect()
+}
+
+#[test]
+fn who_is_stopped_while_another_speaks_is_told_as_stopped() {
+    let delta = |task: &str, text: &str| {
+        format!("{{\"kind\":\"content-delta\",\"taskId\":\"{task}\",\"delta\":\"{text}\"}}")
+    };
+    let begun = |task: &str, more: &str| {
+        format!("{{\"kind\":\"task-created\",\"taskId\":\"{task}\",\"agentId\":\"x\"{more}}}")
+    };
+    let (a, b) = (begun("a", ""), begun("b", ""));
+    let (one, two, three) = (delta("a", "one"), delta("b", "two"), delta("a", "three"));
+    let done = "{\"kind\":\"task-complete\",\"taskId\":\"a\"}";
+    for status in ["canceled", "failed"] {
+        let stopped =
+            format!("{{\"kind\":\"task-status\",\"taskId\":\"b\",\"status\":\"{status}\"}}");
+        for rest in [[&*three, &*stopped, done], [&*three, done, &*stopped]] {
+            let source = journal(&[&[&*a, &*b, &*one, &*two], &rest[..]].concat());
+            let stream = written("journal", "ag-ui", "1.0", &source);
+            let told = stops(&stream);
+            assert_eq!(told.len(), 1, "{stream}");
+            assert!(told[0].0.starts_with('b') && told[0].1 == status, "{told:?} of {stream}");
+            assert!(findings("ag-ui", &stream).is_empty(), "{stream}");
+        }
+    }
+    // And a subtask, which has no end of its own for that.
+    let made = begun("b", ",\"parentTaskId\":\"a\"");
+    let stopped = "{\"kind\":\"task-status\",\"taskId\":\"b\",\"status\":\"canceled\"}";
+    let stream = written(
+        "journal",
+        "ag-ui",
+        "1.0",
+        &journal(&[&a, &one, &made, &two, stopped, &three, done]),
+    );
+    assert!(stream.contains("SUBAGENT_ERROR"), "{stream}");
+    assert_eq!(stops(&stream), [("b".to_owned(), "canceled".to_owned())]);
+}

@@ -248,7 +248,8 @@ impl ReadJson for Reader {
                 }
             }
             "RUN_FINISHED" => self.run_finished(root, marks, events),
-            "RUN_ERROR" | "SUBAGENT_ERROR" => self.failed(root, marks, events),
+            "RUN_ERROR" => self.failed(root, marks, events),
+            "SUBAGENT_ERROR" => self.subagent_failed(root, marks, events),
             "STEP_STARTED" => self.step(root, Kind::StepStarted, marks, events),
             "STEP_FINISHED" => self.step(root, Kind::StepFinished, marks, events),
             "TEXT_MESSAGE_CHUNK" => self.chunk(root, Of::Text, marks, events),

@@ -4,6 +4,9 @@ use crate::journal::kind::Need::{May, Must};
 use crate::journal::kind::Type::{Any, Array, Bool, Integer, Object, OneOf, Text};
 use crate::journal::kind::{Field, Need, Type};
 
+/// The code of an error that a canceled subagent ends with: it has no other end for that.
+pub(super) const CANCELED: &str = "CANCELED";
+
 /// An event type and its own fields, beside [`BASE`].
 pub(super) struct EventType {
     pub(super) name: &'static str,

@@ -31,6 +31,8 @@ pub(super) struct Stage {
     next: Option<String>,
     /// The run that was interrupted last, by task.
     interrupted: HashMap<String, String>,
+    /// Tasks whose run was ended before they were, since another had something to say.
+    left: HashSet<String>,
     /// Tasks that were made here: their parts have names that are their own only within them.
     made: HashSet<String>,
 }
@@ -94,6 +96,7 @@ impl Stage {
             deferred: Vec::new(),
             next: None,
             interrupted: HashMap::new(),
+            left: HashSet::new(),
             made: HashSet::new(),
         }
     }

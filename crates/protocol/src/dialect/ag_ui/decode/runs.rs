@@ -1,5 +1,6 @@
 //! How runs and subagents begin and end, what they ask and what they used.
 
+use super::super::model::CANCELED;
 use super::{Reader, result, stamp};
 use crate::dialect::draft::Draft;
 use crate::journal::{Event, Kind};
@@ -131,6 +132,26 @@ impl Reader {
             .with("status", Raw::Ref("\"failed\""))
             .bind("message", root.get("message"))
             .bind("code", root.some("code"))
+            .push(events);
+    }
+
+    /// A subagent cannot end canceled, so it is an error with a code of ours.
+    pub(super) fn subagent_failed<'a>(
+        &self,
+        root: Node<'_, 'a>,
+        marks: &mut Marks,
+        events: &mut Vec<Event<'a>>,
+    ) {
+        let (message, code) = (root.get("message"), root.some("code"));
+        if !code.is_some_and(|code| code.is(CANCELED)) {
+            return self.failed(root, marks, events);
+        }
+        let is_ours = message.is_some_and(|message| message.is("canceled"));
+        self.usage(root, marks, events);
+        self.draft(root, Kind::TaskStatus, events, marks)
+            .with("status", Raw::Ref("\"canceled\""))
+            .bind("message", message.filter(|_| !is_ours))
+            .implied([code, message.filter(|_| is_ours)])
             .push(events);
     }
 

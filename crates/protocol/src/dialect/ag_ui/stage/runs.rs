@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::super::model::CANCELED;
 use super::{Run, Stage, code, millis, plain, record, result, stamped, text};
 use crate::dialect::object::Object;
 use crate::journal::Event;
@@ -9,9 +10,11 @@ use crate::journal::flow::{Outcome, Waiting};
 use crate::json::{Raw, quote};
 
 impl Stage {
-    /// Begins a run for a task; ends the one at hand.
+    /// Begins a run for a task; ends the one at hand, whose task may go on later.
     pub(super) fn begin(&mut self, task: &str, event: Option<&Event<'_>>) {
+        self.left.extend(self.run.as_ref().map(|run| run.task.clone()));
         self.end(&Outcome::Completed, None);
+        self.left.remove(task);
         let wanted = plain(task);
         let id = self.unique(&wanted);
         let parent = self.interrupted.remove(task);
@@ -117,6 +120,16 @@ impl Stage {
         event: Option<&Event<'_>>,
         outcome: &Outcome,
     ) {
+        let was_left = self.left.remove(task);
+        let is_at_hand = self.run.as_ref().is_some_and(|run| run.has(task));
+        if was_left && !is_at_hand && matches!(outcome, Outcome::Failed { .. } | Outcome::Canceled)
+        {
+            // Its run was ended for another's, as if all had gone well.
+            self.begin(task, event);
+            self.flush();
+            self.end(outcome, event);
+            return;
+        }
         let Some(run) = &self.run else {
             // It ended here when it asked; an answer that came since belongs to what follows.
             if event.is_some() && (self.interrupted.contains_key(task) || !self.answers.is_empty())
@@ -155,7 +168,7 @@ impl Stage {
             Outcome::Canceled => record("SUBAGENT_ERROR")
                 .raw("subagentRunId", task)
                 .raw("message", "\"canceled\"")
-                .raw("code", "\"CANCELED\""),
+                .text("code", CANCELED),
             Outcome::Waiting => {
                 let ids: Vec<&str> = run
                     .interrupts
@@ -219,6 +232,7 @@ impl Stage {
                 self.run.iter().any(|r| r.interrupts.iter().any(|(task, ..)| *task == child));
             let outcome = if asked { Outcome::Waiting } else { Outcome::Completed };
             self.subagent_finished(&child, None, &outcome);
+            self.left.insert(child);
         }
         let thread = self.thread();
         let Some(mut run) = self.run.take() else { return };
