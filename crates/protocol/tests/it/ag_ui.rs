@@ -271,10 +271,11 @@ fn journal(events: &[&str]) -> String {
 }
 
 /// Which tasks were canceled and which failed.
-fn stops(stream: &str) -> Vec<(String, String)> {
-    let all = events("ag-ui", stream);
+fn stops(dialect: &str, stream: &str) -> Vec<(String, String)> {
+    let all = events(dialect, stream);
     let all = all.iter().map(|event| serde_json::from_str::<serde_json::Value>(event).unwrap());
     let stops = all.filter(|event| event["kind"] == "task-status");
+    let stops = stops.filter(|event| event["status"] == "canceled" || event["status"] == "failed");
     let text = |event: &serde_json::Value, field: &str| event[field].as_str().unwrap().to_owned();
     stops.map(|event| (text(&event, "taskId"), text(&event, "status"))).collect()
 }
@@ -295,11 +296,13 @@ fn who_is_stopped_while_another_speaks_is_told_as_stopped() {
             format!("{{\"kind\":\"task-status\",\"taskId\":\"b\",\"status\":\"{status}\"}}");
         for rest in [[&*three, &*stopped, done], [&*three, done, &*stopped]] {
             let source = journal(&[&[&*a, &*b, &*one, &*two], &rest[..]].concat());
-            let stream = written("journal", "ag-ui", "1.0", &source);
-            let told = stops(&stream);
-            assert_eq!(told.len(), 1, "{stream}");
-            assert!(told[0].0.starts_with('b') && told[0].1 == status, "{told:?} of {stream}");
-            assert!(findings("ag-ui", &stream).is_empty(), "{stream}");
+            for dialect in ["ag-ui", "agent-api"] {
+                let stream = written("journal", dialect, "1.0", &source);
+                let told = stops(dialect, &stream);
+                assert_eq!(told.len(), 1, "{stream}");
+                assert!(told[0].0.starts_with('b') && told[0].1 == status, "{told:?} of {stream}");
+                assert!(findings(dialect, &stream).is_empty(), "{stream}");
+            }
         }
     }
     // And a subtask, which has no end of its own for that.
@@ -312,5 +315,5 @@ fn who_is_stopped_while_another_speaks_is_told_as_stopped() {
         &journal(&[&a, &one, &made, &two, stopped, &three, done]),
     );
     assert!(stream.contains("SUBAGENT_ERROR"), "{stream}");
-    assert_eq!(stops(&stream), [("b".to_owned(), "canceled".to_owned())]);
+    assert_eq!(stops("ag-ui", &stream), [("b".to_owned(), "canceled".to_owned())]);
 }

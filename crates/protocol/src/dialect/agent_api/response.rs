@@ -30,6 +30,8 @@ pub(super) struct Stage {
     session: Option<String>,
     response: Option<Response>,
     used: HashSet<String>,
+    /// Tasks whose response was ended before they were, since another had something to say.
+    left: HashSet<String>,
     parents: HashMap<String, String>,
     agents: HashMap<String, Raw<'static>>,
     /// Messages and records that came before a response did.
@@ -107,6 +109,7 @@ impl Stage {
             session: session.map(quote),
             response: None,
             used: HashSet::new(),
+            left: HashSet::new(),
             parents: HashMap::new(),
             agents: HashMap::new(),
             waiting: Vec::new(),
@@ -197,7 +200,12 @@ impl Stage {
     }
 
     fn run_finished(&mut self, task: &str, event: Option<&Event<'_>>, outcome: &Outcome) {
-        if self.response.as_ref().is_some_and(|r| r.task == task) {
+        let is_stopped = matches!(outcome, Outcome::Failed { .. } | Outcome::Canceled);
+        if self.left.remove(task) && is_stopped && !self.speaks(task) {
+            // Its response was ended for another's, as if all had gone well.
+            self.begin(task);
+            self.end(outcome, event);
+        } else if self.response.as_ref().is_some_and(|r| r.task == task) {
             self.end(outcome, event);
         } else if self.speaks(task)
             && let Outcome::Failed { message } = outcome
@@ -239,7 +247,9 @@ impl Stage {
     }
 
     fn begin(&mut self, task: &str) {
+        self.left.extend(self.response.as_ref().map(|response| response.task.clone()));
         self.end(&Outcome::Completed, None);
+        self.left.remove(task);
         self.response = Some(Response {
             task: task.to_owned(),
             id: text(task),
